@@ -135,7 +135,7 @@ def link(
         None,
         metavar="COLUMN",
         help="Start from rows with equal values in this column, such as title (A's=B's where the names differ). They "
-        "may be wrong: the vectors decide. auto looks for one.",
+        "may be wrong: the vectors decide. auto picks a column.",
     ),
     anchors: tuple[str, str] | None = option(
         None, metavar="FA FB", help="Two vector files: row i of both is the same text, which need not be in A or B."
@@ -149,13 +149,14 @@ def link(
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
     one_to_one: bool = advanced(
-        True, "--one-to-one/--many-to-many", help="Partners of a row: one, or many where there are duplicates."
+        True, "--one-to-one/--many-to-many", help="Allow one partner per row, or many (for data with duplicates)."
     ),
     many: bool = option(False, "--many", hidden=True),
     strict: bool = advanced(
         False,
         "--strict",
-        help="Refuse repeated seeds, and rows with two partners. Otherwise they are used once, or left out.",
+        help="Stop if seeds are repeated, or give a row two partners. By default, repeated seeds count once and "
+        "contradictory ones are left out.",
     ),
     trust_seeds: bool = advanced(
         False, "--trust-seeds", help="Use all seeds. Otherwise those that look wrong are named and left out."
@@ -163,7 +164,7 @@ def link(
     method: str = advanced("span", metavar="NAME", help="The linker: span, or geh as in the paper."),
     columns: str | None = COLUMNS,
     checkpoint: Path | None = advanced(
-        None, help="Keep a long run's stages in this folder; the same command goes on from there."
+        None, help="Save the stages of a long run in this folder; run the same command again to continue."
     ),
     ray: str | None = advanced(None, metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one here).'),
     cluster: str | None = option(None, hidden=True),
@@ -173,9 +174,9 @@ def link(
     random_state: int = RANDOM_STATE,
     skip_zero: bool = SKIP_ZERO,
 ) -> None:
-    """Link the vectors of A with those of B, and say how far to trust them.
+    """Link the objects of A and B, and say how far to trust the links.
 
-    Known pairs help (--seeds), but are optional. Exit code 3 says that no trustworthy links were found.
+    Known pairs help (--seeds), but are optional. Exit code 3: no trustworthy links were found.
 
     Example: veclink link a.parquet b.parquet --seeds seeds.csv -o links.csv --report links.html
     """
@@ -266,7 +267,7 @@ def cut(
         "each expected wrong link counts as 1.9 or more (`caution` with --json).",
     ),
     probability: float | None = option(
-        None, metavar="P", min=0.0, max=1.0, help="Keep each link that is at least this probable."
+        None, metavar="P", min=0.0, max=1.0, help="Keep every link with at least this probability."
     ),
     links: int | None = option(None, metavar="N", min=0, help="Keep the N most certain links."),
     annotate: str | None = option(
@@ -281,10 +282,10 @@ def cut(
 ) -> None:
     """Move the threshold of links, or write them to a store.
 
-    Other links are chosen among all judged pairs: more of them, or fewer. Nothing is linked again.
+    Keeps more or fewer of the judged pairs, without linking again.
 
-    A Parquet file of links holds all judged pairs. A CSV file holds the links alone, so they can only become fewer.
-    With a store's URL as -o, all links are written unless you ask for fewer. Exit code 3: no trustworthy links.
+    A Parquet file of links holds all judged pairs. A CSV file holds the links alone, so you can only keep fewer. With a
+    store's URL as -o, all links are written unless you ask for fewer. Exit code 3: no trustworthy links.
 
     Example: veclink cut links.parquet --precision 0.95 -o sqlite:///links.db#links --yes
     """
@@ -338,14 +339,14 @@ def report(
     output: Path = option(..., "--output", "-o", help="Where the page goes: .html"),
     a: str | None = argument(None, metavar="A", help="The linked collections: for titles and a map."),
     b: str | None = argument(None, metavar="B", help="The second one."),
-    truth: Path | None = option(None, help="The true pairs, where they are known: columns a,b."),
+    truth: Path | None = option(None, help="The true pairs, if known: columns a,b."),
     payload_a: Path | None = PAYLOAD_A,
     payload_b: Path | None = PAYLOAD_B,
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
     force: bool = FORCE,
 ) -> None:
-    """Write the page about links.
+    """Write a page about links.
 
     It says whether to trust the links, and shows why: one HTML file, no server, no network.
 
@@ -438,7 +439,7 @@ def evaluate(
         None, help="Known pairs, or other links to compare with: the same ids, CSV or Parquet, columns a,b."
     ),
     by: str | None = option(
-        None, metavar="COLUMN", help="Instead: a column of A and B that is equal for the same object, such as title."
+        None, metavar="COLUMN", help="Or score by a column that is equal for the same object, such as title."
     ),
     payload_a: Path | None = PAYLOAD_A,
     payload_b: Path | None = PAYLOAD_B,

@@ -107,19 +107,19 @@ LINKS_FILE = argument(..., metavar="LINKS", help="Links, as veclink link wrote t
 GIVEN_LINKS = option(..., help="Links of A and B, or any pairs: CSV or Parquet, columns a,b.")
 TABLE_FILE = option(..., "--output", "-o", help="Where the result goes: .csv or .parquet.")
 PLACE = option(..., "--output", "-o", help="Where the result goes: a file or a store's URL.")
-REPORT_FILE = option(None, help="Write a page for the browser, too: .html")
+REPORT_FILE = option(None, help="Also write a page for the browser: .html")
 SEEDS_FILE = option(None, help="Known pairs, CSV or Parquet with columns a,b: ids, or row numbers without ids.")
 PAYLOAD_A = option(
     None,
     callback=check_payload,
-    help="Titles and ids of A: CSV, Parquet, JSONL, or TXT with a title a line; a line per vector, in the same order.",
+    help="Titles and ids of A, one row per vector in the same order: CSV, Parquet, JSONL, or TXT (one title per line).",
 )
 PAYLOAD_B = option(None, callback=check_payload, help="The same for B.")
 AS_JSON = flag("--json", "Print the result as one JSON object.")
 QUIET = option(False, "--quiet", "-q", help="Print only errors, warnings and what --json asks for.")
-REPLACE = flag("--replace", "Replace an output that is there already.")
+REPLACE = flag("--replace", "Replace an output that already exists.")
 COLUMNS = advanced(
-    None, metavar="short|all", help="Columns of CSV: what people read (short), or all that explains a link."
+    None, metavar="short|all", help="CSV columns: short (what people read), or all (everything that explains a link)."
 )
 MAP_KIND = advanced(
     "blend",
@@ -130,14 +130,14 @@ MAP_KIND = advanced(
 )
 RANDOM_STATE = advanced(0, metavar="N", min=0, help="Seed of the random generator.")
 SKIP_ZERO = advanced(False, "--skip-zero", help="Leave out zero vectors instead of stopping.")
-FORCE = advanced(False, "--force", help="Go on although A and B are not the vectors that were linked.")
+FORCE = advanced(False, "--force", help="Continue even if A and B are not the vectors that were linked.")
 MEMORY = advanced(
     None, metavar="SIZE", callback=check_memory, help='Memory to use on top of the input, such as "500MB".'
 )
 THREADS = advanced(None, metavar="N", min=1, help="CPU threads (default: $VECLINK_THREADS, else all cores).")
 DEVICE = advanced("auto", metavar="NAME", callback=check_device, help="auto, cpu, cuda, or one GPU of several: cuda:1.")
 SIDE = option("a", metavar="a|b", callback=check_side, help="Which side the new rows belong to.")
-AGAINST = advanced(None, metavar="OTHER", help="The other side, if it moved or grew; its --payload names its rows.")
+AGAINST = advanced(None, metavar="OTHER", help="The other side, if it moved or grew; its --payload file gives its ids.")
 
 
 def opened(source: str, payload_file: Path | None, *, payload: bool = True, **more: Any) -> Collection:

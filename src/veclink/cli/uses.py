@@ -72,9 +72,9 @@ def match(
     threads: int | None = THREADS,
     skip_zero: bool = SKIP_ZERO,
 ) -> None:
-    """Link new rows by what an earlier run learned.
+    """Link new rows with a saved linker.
 
-    They are linked with the other side in one pass, with probabilities.
+    The new rows are matched with the other side in one pass. Each link has a probability.
 
     Example: veclink match new.npy --linker papers.linker -o new.csv
     """
@@ -140,7 +140,7 @@ def merge(
         help="Join two rows where their link is at least this probable; less probable ones stay as two rows. The "
         "default is 0.95; links that veclink cut chose, or link --precision, are all joined.",
     ),
-    dedupe: bool = flag("--dedupe", "Merge nothing: write which of A are in B, to a .csv or .parquet file."),
+    dedupe: bool = flag("--dedupe", "Do not merge: write which rows of A are in B, to a .csv or .parquet file."),
     yes: bool = flag("--yes", "Write. Without this, only say what would be written."),
     replace: bool = REPLACE,
     append: bool = flag("--append", "Append new rows (in place of A) to the merged collection in --output."),
@@ -158,9 +158,9 @@ def merge(
     force: bool = FORCE,
     sure: float | None = option(None, min=0.0, max=1.0, hidden=True),
 ) -> None:
-    """Make one collection of A and B.
+    """Merge A and B into one collection.
 
-    Linked objects stand in it once; the rest of A is translated into B's space. A dry run unless --yes.
+    Each linked object is in it once. The rest of A is translated into B's space. Nothing is written without --yes.
 
     Example: veclink merge a.parquet b.parquet --links links.csv -o merged.parquet --yes
     """
@@ -338,7 +338,7 @@ def advise(
     queries_b: str | None = option(None, help="The same queries by the new model, row by row."),
     qrels: Path | None = option(None, help="Answers, CSV or Parquet: query,document,relevance."),
     without_old: bool = flag("--without-old", "The old model is not available any more, so A cannot stay as it is."),
-    adapter: Path | None = option(None, help="Keep the map of queries from the new model to the old: .safetensors"),
+    adapter: Path | None = option(None, help="Save the map from queries of the new model to the old one: .safetensors"),
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
     map: str = MAP_KIND,
@@ -346,7 +346,7 @@ def advise(
 ) -> None:
     """Say whether to change the model, and how.
 
-    Keep the model, translate the queries or the documents, or embed all documents again.
+    Compares keeping the old model, translating queries or documents, and embedding all documents again.
 
     Example: veclink advise old.parquet new.parquet --links links.parquet
     """
@@ -389,7 +389,7 @@ def inspect(
     device: str = DEVICE,
     random_state: int = RANDOM_STATE,
 ) -> None:
-    """Say what is in A, or whether A and B can be linked.
+    """Describe A, or say whether A and B can be linked.
 
     A alone: size, norms, duplicates, copies, and whether it mixes vectors of two models. A and B: a trial, with exit
     code 3 if they are not linkable. veclink link gives the verdict too, so inspect first only if linking takes long.
@@ -477,12 +477,12 @@ def many(
 def translate(
     vectors: str = argument(..., metavar="VECTORS", help="What to translate: a file or a store's URL."),
     output: str = PLACE,
-    with_: Path | None = option(None, "--with", help="A translator that was saved: .safetensors"),
+    with_: Path | None = option(None, "--with", help="A saved translator: .safetensors"),
     links: Path | None = option(None, help="Or fit one to these links of A and B."),
     a: str | None = option(None, "--a", help="The collection A of the links."),
     b: str | None = option(None, "--b", help="The collection B of the links."),
     reverse: bool = flag("--reverse", "Translate from model B to model A."),
-    save: Path | None = option(None, help="Keep the fitted translator: .safetensors"),
+    save: Path | None = option(None, help="Save the fitted translator: .safetensors"),
     replace: bool = REPLACE,
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
@@ -490,7 +490,7 @@ def translate(
 ) -> None:
     """Translate vectors from model A to model B.
 
-    For example queries; by a saved translator, or by one that is fitted to links.
+    For example queries. Uses a saved translator (--with), or fits one to links.
 
     Example: veclink translate queries.npy --links links.csv --a a.parquet --b b.parquet -o translated.npy
     """

@@ -10,6 +10,7 @@ allows for that; how often its ranges hold is in `bench/results/experiments/cove
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -19,11 +20,11 @@ from veclink.backends import chosen_device, placed_clouds
 from veclink.confidence.intervals import Interval, estimate
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
-from veclink.data.pairs import KnownPairs, resolve_seeds, sharing_no_row
+from veclink.data.pairs import resolve_seeds, sharing_no_row
 from veclink.data.summary import plain_json
 from veclink.data.tabled import card
-from veclink.data.words import say
-from veclink.errors import named, plural
+from veclink.data.words import USUALLY_ENOUGH, say
+from veclink.errors import named
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.nearest import EXCLUDED
 from veclink.geometry.signatures import RIDGE
@@ -37,28 +38,14 @@ from veclink.progress import Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.threads import computing
 
-ORPHANS = 0.05  # share of rows that are nobody's neighbours; real encoders leave less than 1 in 100
 # Of a collection: right pairs are nearer than this as seen from the other seeds, wrong ones are anywhere. Of 40 draws
 # of 8 right seeds it held for 40 (papers), 39 (scifact), 35 (nfcorpus), 28 (reddit), 20 (movies), 17 (stackexchange),
 # of 15 for 40, 40, 40, 40, 33 and 36. Of 8 and of 15 wrong ones it held for none, of 5 for up to 4.
 TELLING = 0.1
-SAFE = 8  # seeds that can tell that it works, and that make a start safe
-ENOUGH = 15  # seeds: where so many are no nearer, something is wrong with them; fewer may just be few
-RANKED = 1000  # rows of a collection that a held-out seed is ranked among
-MOST, LEAST = 400, 4  # seeds that are looked at; that can be held against one another
-BINS, PER_BIN = 6, 15
-NO_TELLING = 0.5  # what fewer seeds than LEAST are given: as far off as chance
+SAFE, LEAST = 8, 4  # seeds that can tell that it works, and make a start safe; that can be held against one another
 WHOLE, PART = 4000, 2500  # rows up to which a collection is linked as a whole; rows of a larger one that are linked
-BLOCK = 1 << 14
 # What is wrong and what is missed of the whole, as a multiple of what the part says: the least, the middle, the most.
-WRONG = (0.12, 0.36, 0.9)
-MISSED = (0.1, 0.5, 1.8)
-GROWTH = {
-    "cpu": 1.2,
-    "cuda": 0.4,
-}  # seconds grow with this power of the rows of a side; a GPU is mostly waiting at first
-SPREAD = 3.0  # how far off the forecast of seconds may be, as a factor
-FEW = 20  # links, below which nothing can be seen from them
+WRONG, MISSED = (0.12, 0.36, 0.9), (0.1, 0.5, 1.8)
 
 Rows = tuple[tuple[int, int], ...]
 
@@ -88,9 +75,7 @@ class StartTrial:
     @property
     def sentence(self) -> str:
         """What was tried, and what came of it."""
-        were = "1 start was" if self.tried == 1 else f"{self.tried} starts were"
-        pairs = f"views agree on pairs for {self.share:.0%} of them"
-        return f"Without seeds, {were} tried on {self.asked:,} rows of the smaller collection: {pairs}."
+        return say("start_tried", **vars(self))
 
 
 @dataclass(frozen=True)
@@ -141,8 +126,7 @@ class Probe:
 
     def sides(self) -> list[tuple[str, str, str]]:
         """What both collections are like: name, of A, of B."""
-        told_b = self.b.told()
-        return [(name, value, told_b[name]) for name, value in self.a.told().items()]
+        return [(name, value, self.b.told()[name]) for name, value in self.a.told().items()]
 
     def _repr_html_(self) -> str:
         remarks = [("Note", remark) for remark in self.remarks]
@@ -194,64 +178,43 @@ def probe(
     if known is not None:
         wrong = None if ahead is None else ahead.wrong_seeds
         checked = check_seeds(*clouds, anchors_from_pairs(*clouds, known.rows), wrong, rng)
-    verdict, sentence = (
-        _verdict(same, checked, ahead)
-        if start is None
-        else verdict_of_start(start, min(each.dimension for each in sides))
-    )
-    remarks = _remarks(sides, known, checked, whole=ahead is not None and ahead.whole)
+    if start is not None:
+        verdict, state = verdict_of_start(start, min(each.dimension for each in sides))
+    else:
+        verdict, state = _verdict(same, checked, ahead)
+    sentence = say("probed", state=state, ahead=ahead, start=start, seeds=checked)
+    torn = () if known is None else known.contradicting.tolist()
+    remarks = _remarks(sides, torn, checked, whole=ahead is not None and ahead.whole)
     found = Probe(*sides, same, checked, ahead, verdict, sentence, tuple(remarks), start)
     return replace(found, remarks=(say("next", way="nothing"), *remarks)) if found.is_open else found
 
 
 def verdict_of_start(start: StartTrial, dimension: int) -> tuple[str, str]:
-    """The verdict of a start without seeds, and the sentence that says it. dimension: of the smaller space."""
+    """The verdict of a start without seeds, and what the words call that. dimension: of the smaller space."""
     if not start.converged:
-        return "unknown", say("no_links_without_seeds")
+        return "unknown", "no start"
     if dimension < MIN_DIM_FOR_SEED_CHECK:
-        return "doubtful", "Doubtful: a start without seeds converged, which in so few dimensions happens by chance."
-    return "linkable", f"Probably linkable: a start without seeds converged, tried on {start.asked:,} rows."
-
-
-def _verdict_of_trial(ahead: Forecast) -> tuple[str, str]:
-    """The verdict of a trial, and the sentence that says it."""
-    where = "linking all of it" if ahead.whole else "linking a part of it, near the seeds,"
-    if ahead.verdict == "not linkable" and not ahead.whole:
-        part = "A part is harder than the whole: all of it may still link."
-        return "doubtful", f"Doubtful: {where} found no trustworthy link. {part}"
-    if ahead.verdict == "not linkable":
-        sentence = f"Not linkable as they are: {where} found no sure link."
-        return ahead.verdict, sentence if ahead.open_as is None else ahead.reasons[0]
-    gave = f"{ahead.verdict.capitalize()}: {where} gave {ahead.n_links:,} links"
-    if ahead.precision is None or ahead.precision_range is None:
-        return ahead.verdict, f"{gave}."
-    low, high = ahead.precision_range
-    right, likely = f"about {100 * ahead.precision:.0f} of 100", f"(likely {100 * low:.0f} to {100 * high:.0f})"
-    told = f", {right} right {likely}." if ahead.whole else f". Of all links, {right} should be right {likely}."
-    return ahead.verdict, f"{gave}{told}"
+        return "doubtful", "few dimensions"
+    return "linkable", "start"
 
 
 def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -> tuple[str, str]:
+    """The verdict without such a start, and what the words call that."""
     if same.same:
-        compare = "their vectors compare as they are, and linking is not needed."
-        return "same space", f"Both are in the same space already: {compare}"
+        return "same space", "same space"
     if ahead is not None:
-        return _verdict_of_trial(ahead)
+        if ahead.verdict != "not linkable":
+            return ahead.verdict, "linked"
+        return (ahead.verdict, "nothing sure") if ahead.whole else ("doubtful", "part")
     if seeds is None:
-        return "unknown", "Unknown: nothing was tried; give known pairs with --seeds, or leave out --no-forecast."
+        return "unknown", "nothing tried"
     if seeds.typical <= TELLING and seeds.count >= SAFE:
-        return "linkable", "Probably linkable: seen from the other seeds, the partner of a seed is near."
-    if seeds.count < ENOUGH:
-        few = f"{plural(seeds.count, 'seed')} are too few to judge: right and wrong seeds look alike."
-        return "unknown", f"Unknown: {few} A trial tells: leave out --no-forecast, or link."
-    return (
-        "doubtful",
-        "Doubtful: seen from the other seeds, the partner of a seed is not near. Give more, or check them.",
-    )
+        return "linkable", "near"
+    return ("unknown", "few") if seeds.count < USUALLY_ENOUGH else ("doubtful", "far")
 
 
 def _remarks(
-    sides: tuple[Inspection, Inspection], known: KnownPairs | None, seeds: SeedCheck | None, *, whole: bool
+    sides: tuple[Inspection, Inspection], torn: Sequence[Any], seeds: SeedCheck | None, *, whole: bool
 ) -> list[str]:
     told = []
     for letter, side in zip("AB", sides, strict=True):
@@ -261,52 +224,52 @@ def _remarks(
             told.append(f"{letter} has {side.duplicates:,} rows that repeat an earlier one exactly.")
         if side.two_models:
             told.append(f"{letter}: {side.reasons[0]}")
-        if side.orphans > ORPHANS:
+        if side.orphans > 0.05:  # real encoders leave less than 1 in 100
             told.append(f"{letter} has hubs: {side.orphans:.0%} of its rows are among the nearest of no other row.")
-    if known is None or seeds is None:
+    if seeds is None:
         return told
     if seeds.suspects:
         seen = "linking leaves them out" if whole else "as far as the part that was tried can tell"
         told.append(f"{len(seeds.suspects):,} of the {seeds.count:,} seeds look wrong: {seen}.")
     if seeds.count < SAFE:
         told.append(f"There are {seeds.count:,} seeds; {SAFE} or more make the start safe.")
-    if torn := [tuple(pair) for pair in known.contradicting.tolist()]:
-        told.append(f"{len(torn):,} seeds contradict one another, by row {named(torn)}: linking uses none of them.")
+    if torn:
+        pairs = named(list(map(tuple, torn)))
+        told.append(f"{len(torn):,} seeds contradict one another, by row {pairs}: linking uses none of them.")
     return told
 
 
 def check_seeds(a: Cloud, b: Cloud, seeds: Anchors, wrong: Rows | None, rng: np.random.Generator) -> SeedCheck:
-    """Hold the seeds against one another. With fewer than four nothing can be said: typical is then `NO_TELLING`.
+    """Hold the seeds against one another. With fewer than four nothing can be said: typical is then as by chance.
 
     wrong: rows of the seeds that look wrong by `outlier_seeds.find_outlier_seeds`; None where no trial could tell.
     """
     assert seeds.pairs is not None, "seeds are pairs of rows"
-    chosen = np.sort(rng.permutation(len(seeds))[:MOST])
+    chosen = np.sort(rng.permutation(len(seeds))[:400])
     left, right, pairs = seeds.left[chosen], seeds.right[chosen], seeds.pairs[chosen]
     if len(chosen) < LEAST:
-        return SeedCheck(len(seeds), None, (), (), NO_TELLING, wrong)
+        return SeedCheck(len(seeds), None, (), (), 0.5, wrong)
     # None is left out, however far off: those that then remain near are so by choice, and of eight right seeds four
     # others place the next one hardly better than chance.
-    clouds = a.take(np.sort(rng.permutation(len(a))[:RANKED])), b.take(np.sort(rng.permutation(len(b))[:RANKED]))
-    typical = float(np.exp(np.log(held_out_shares((left, right), np.arange(len(left)), clouds, RIDGE)).mean()))
+    ranked = tuple(each.take(np.sort(rng.permutation(len(each))[:1000])) for each in (a, b))
+    typical = float(np.exp(np.log(held_out_shares((left, right), np.arange(len(left)), ranked, RIDGE)).mean()))
     if wrong:  # pairs that look wrong would only blur what the models agree on
         rows = zip(a.rows[pairs[:, 0]].tolist(), b.rows[pairs[:, 1]].tolist(), strict=True)
-        named = set(wrong)
-        right_ones = np.array([pair not in named for pair in rows])
+        right_ones = np.array([pair not in wrong for pair in rows])
         if np.count_nonzero(right_ones) >= LEAST:
             left, right = left[right_ones], right[right_ones]
     near = [points @ points.T for points in (left, right)]
     n, upper = len(left), np.triu_indices(len(left), 1)
     far_a, far_b = (1 - each[upper] for each in near)
-    parts = np.array_split(np.argsort(far_a, kind="stable"), max(1, min(BINS, len(far_a) // PER_BIN)))
+    parts = np.array_split(np.argsort(far_a, kind="stable"), max(1, min(6, len(far_a) // 15)))
     curve = [(float(far_a[part].mean()), _correlation(far_a[part], far_b[part]), len(part)) for part in parts]
-    orders = []
+    places = []  # of each seed in the order of each other one: the nearest stands at 0
     for each in near:
         np.fill_diagonal(each, EXCLUDED)
-        orders.append(np.argsort(-each, axis=1, kind="stable"))
+        places.append(np.argsort(np.argsort(-each, axis=1, kind="stable"), axis=1))
     neighbours = []
     for k in (k for k in (1, 2, 3, 5, 10, 20, 50) if k <= (n - 1) // 2):
-        shared = np.array([len(np.intersect1d(x[:k], y[:k])) for x, y in zip(*orders, strict=True)])
+        shared = ((places[0] < k) & (places[1] < k)).sum(axis=1)
         by_chance = k * k / (n - 1)
         neighbours.append((k, float((shared / (2 * k - shared)).mean()), by_chance / (2 * k - by_chance)))
     return SeedCheck(
@@ -327,14 +290,14 @@ def try_start(
     A random part of both sides would lose nearly all partners. So of large collections samples are aligned, and some
     rows of the smaller side are asked for partners among all of the other.
     """
-    began, options, rng = time.perf_counter(), DEFAULT_OPTIONS, np.random.default_rng(random_state)
+    began, options = time.perf_counter(), DEFAULT_OPTIONS
     clouds = placed_clouds(a, b, chosen_device(device), None, k=options.k, ridge=options.ridge)
 
     def listen(step: int, links: int, agreement: float) -> None:
         if progress is not None:
             progress(Progress(step, None, links, agreement, "trying a start"))
 
-    found = best_pool(clouds, None, rng, options=options, listener=listen)
+    found = best_pool(clouds, None, np.random.default_rng(random_state), options=options, listener=listen)
     seconds = time.perf_counter() - began
     return StartTrial(found.converged, found.share, found.pool.extent, len(found.tried), seconds)
 
@@ -367,7 +330,8 @@ def forecast_links(
     links = link(*parts, seeds=given, device=device, random_state=random_state, progress=progress)
     summary, found = links.summary, estimate(links)
     larger = float(np.sqrt((len(a) / len(rows[0])) * (len(b) / len(rows[1]))))
-    seconds = (summary.seconds or 0.0) * larger ** GROWTH["cpu" if chosen_device(device) == "cpu" else "cuda"]
+    # a GPU is mostly waiting at first
+    seconds = (summary.seconds or 0.0) * larger ** (1.2 if chosen_device(device) == "cpu" else 0.4)
     shares: dict[str, Any] = dict.fromkeys(("precision", "precision_range", "recall", "recall_range"))
     if found is not None:
         for name, share, factors in (("precision", found.precision, WRONG), ("recall", found.recall, MISSED)):
@@ -384,29 +348,31 @@ def forecast_links(
         **shares,
         shared=None if summary.overlap is None else summary.overlap / min(map(len, rows)),
         seconds=seconds,
-        seconds_range=(seconds, seconds) if larger == 1 else (seconds / SPREAD, seconds * SPREAD),
-        wrong_seeds=None
-        if seeds is None
-        else _wrong_seeds((a, b), seeds, links, None if whole else rows, random_state),
+        seconds_range=(seconds, seconds) if larger == 1 else (seconds / 3, seconds * 3),
+        wrong_seeds=_wrong_seeds((a, b), seeds, links, None if whole else rows, random_state),
         open_as=summary.why[0].code if whole and summary.is_open else None,
     )
 
 
 def _wrong_seeds(
-    clouds: tuple[Cloud, Cloud], seeds: np.ndarray, links: Links, part: list[np.ndarray] | None, random_state: int
+    clouds: tuple[Cloud, Cloud],
+    seeds: np.ndarray | None,
+    links: Links,
+    part: list[np.ndarray] | None,
+    random_state: int,
 ) -> Rows | None:
     """Rows of the seeds that look wrong: what linking says where all was linked; None where nothing can be said.
 
     seeds: (n, 2) positions in the clouds. Of a part, its links take the place of the pool that linking would have: the
     rule is the same.
     """
-    if links.summary.verdict == "not linkable" and not links.summary.wrong_seeds:
+    if seeds is None or (links.summary.verdict == "not linkable" and not links.summary.wrong_seeds):
         return None
     wrong = np.array(links.summary.wrong_seeds, np.int64).reshape(-1, 2)
     if part is not None:
         found = np.column_stack([rows[links.pairs[:, column]] for column, rows in enumerate(part)])
         anchors = found[sharing_no_row(found, seeds)]
-        if len(anchors) < FEW:
+        if len(anchors) < 20:  # from fewer, nothing can be seen
             return None
         rng = np.random.default_rng(random_state)
 
@@ -430,8 +396,9 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> float | None:
 def _near(cloud: Cloud, seeds: np.ndarray, count: int) -> np.ndarray:
     """The `count` rows nearest to any of the seeds, with the seeds themselves, in rising order."""
     given, count = cloud.take(seeds), min(max(count, len(seeds)), len(cloud))
+    size = 1 << 14
     nearest = np.concatenate(
-        [(cloud.block(start, start + BLOCK) @ given.T).max(axis=1) for start in range(0, len(cloud), BLOCK)]
+        [(cloud.block(start, start + size) @ given.T).max(axis=1) for start in range(0, len(cloud), size)]
     )
     nearest[seeds] = np.inf
     return np.sort(np.argpartition(-nearest, count - 1)[:count])

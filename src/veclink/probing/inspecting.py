@@ -8,20 +8,14 @@ from typing import Any
 import numpy as np
 
 from veclink.data.collection import Collection, numbers
+from veclink.data.words import say
 from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud, lengths
 from veclink.geometry.copies import copy_groups
 from veclink.geometry.nearest import EXCLUDED, components, largest
 from veclink.geometry.signatures import singular
 
-BLOCK = 1 << 13  # rows that are read at a time
-SAMPLE, FOR_MODELS = 2000, 5000  # rows of a larger side that are compared; that are asked about two models
-NEAREST = 10  # neighbours of each
-IDENTICAL, TWIN = 1 - 1e-5, 0.999  # cosine of rows that are equal, but for rounding; of rows that are nearly the same
-SAME = 0.7  # on a scale from unrelated (0) to one space (1): two models were at 0.02 at most, one model at 0.96 or more
-LEAST, SMALLEST = 200, 30  # rows that are enough to ask about two models, and that the smaller group has at least
-DIRECTIONS = 20
-UNRELATED = 1.5  # two models overlap 0.9 to 1.2 times as much as chance, far topics of one mostly 1.7 (docs/stores.md)
+BLOCK, SAMPLE = 1 << 13, 2000  # rows that are read at a time; of a larger side, rows that are compared
 
 
 @dataclass(frozen=True)
@@ -45,9 +39,7 @@ class Inspection:
     two_models: bool  # whether the rows fall into two groups that hardly know each other
     groups: list[int]  # the sizes of these
     reasons: list[str]
-    copies: list[
-        list[Any]
-    ]  # ids or rows that stand for the same object, as `link` groups them; the largest group first
+    copies: list[list[Any]]  # ids or rows of the same object, as `link` groups them; the largest group first
     twins: float = 0.0  # share of rows with another at a cosine above 0.999
     effective_dimension: float = 0.0  # (Σλ)²/Σλ² of the covariance: the number of directions that are really used
     hubness: float = 0.0  # skew of how often a row is among the 10 nearest of others
@@ -81,12 +73,7 @@ class SameSpace:
 
     def told(self) -> str:
         """The same in a sentence."""
-        if self.score is None:
-            return "They have different dimensions, so they are in different spaces."
-        return (
-            f"On a scale from unrelated (0) to one space (1) they are at {self.score:.2f}. "
-            f"Of {self.looked_up:,} vectors of A, {100 * self.identical:.1f} % are in B as they are."
-        )
+        return say("compared_spaces", **vars(self))
 
 
 def inspect_collection(collection: Collection, *, random_state: int = 0, copies: bool = True) -> Inspection:
@@ -102,7 +89,7 @@ def inspect_collection(collection: Collection, *, random_state: int = 0, copies:
         total += rows.block(at, min(at + BLOCK, len(usable))).sum(axis=0, dtype=np.float64)
     mean = total / max(len(usable), 1)
     cloud = Cloud(collection, usable, mean.astype(np.float32))
-    chosen = np.sort(rng.permutation(usable)[:FOR_MODELS])
+    chosen = np.sort(rng.permutation(usable)[:5000])
     two, groups, reason = _two_models(Cloud(collection, chosen).block(0, len(chosen)))
     quantiles = np.quantile(kept, [0, 0.5, 1]) if len(kept) else np.full(3, np.nan)
     return Inspection(
@@ -128,10 +115,10 @@ def inspect_collection(collection: Collection, *, random_state: int = 0, copies:
 def _similarities(points: np.ndarray) -> dict[str, Any]:
     near = points @ points.T
     np.fill_diagonal(near, EXCLUDED)
-    listed = np.bincount(largest(near, min(NEAREST, len(points) - 1)).ravel(), minlength=len(points)).astype(float)
+    listed = np.bincount(largest(near, min(10, len(points) - 1)).ravel(), minlength=len(points)).astype(float)
     spread = np.linalg.eigvalsh((points.T @ points).astype(np.float64) / len(points))
     return {
-        "twins": float((near.max(axis=1) > TWIN).mean()),
+        "twins": float((near.max(axis=1) > 0.999).mean()),
         "effective_dimension": float(spread.sum() ** 2 / np.maximum((spread**2).sum(), 1e-12)),
         "hubness": float(((listed - listed.mean()) ** 3).mean() / max(float(listed.std()), 1e-9) ** 3),
         "orphans": float((listed == 0).mean()),
@@ -155,8 +142,9 @@ def compare_spaces(a: Cloud, b: Cloud, rng: np.random.Generator) -> SameSpace:
     as_given, whole = Cloud(a.collection, a.rows).take(rows_a), Cloud(b.collection, b.rows)
     found = np.zeros(len(as_given), bool)
     for at in range(0, len(whole), BLOCK):
-        found |= (as_given @ whole.block(at, min(at + BLOCK, len(whole))).T).max(axis=1) > IDENTICAL
-    return SameSpace(score >= SAME, float(score), float(found.mean()), len(rows_a))
+        found |= (as_given @ whole.block(at, min(at + BLOCK, len(whole))).T).max(axis=1) > 1 - 1e-5
+    # two models were at 0.02 at most, one model at 0.96 or more
+    return SameSpace(score >= 0.7, float(score), float(found.mean()), len(rows_a))
 
 
 def _sample(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -189,10 +177,10 @@ def _two_models(unit: np.ndarray) -> tuple[bool, list[int], str]:
     vary along the same directions. So: the two largest parts of the graph of mutual neighbours, and the overlap of
     their leading k principal directions, |U₁ᵀU₂|²/k, against k/d, which is what unrelated spaces have.
     """
-    n = len(unit)
-    if n < LEAST:
-        return False, [n], f"{n:,} usable rows are too few to tell one model from two."
-    k, near = min(NEAREST, n - 1), []
+    n, k = len(unit), 10
+    if n < 200:
+        return False, [n], say("one_or_two_models", rows=n)
+    near = []
     for start in range(0, n, 1000):
         similar = unit[start : start + 1000] @ unit.T
         similar[np.arange(len(similar)), np.arange(start, start + len(similar))] = -np.inf
@@ -202,17 +190,12 @@ def _two_models(unit: np.ndarray) -> tuple[bool, list[int], str]:
     parts = components(n, rows[both], others[both])
     names, counts = np.unique(parts, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:2]
-    if len(order) < 2 or counts[order[1]] < max(SMALLEST, n // 50):
-        return False, [n], "The vectors form one group: neighbours lead from each to every other."
+    if len(order) < 2 or counts[order[1]] < max(30, n // 50):
+        return False, [n], say("one_or_two_models", rows=n, groups=[n])
     groups = [unit[parts == names[each]] for each in order]
-    k = min(DIRECTIONS, *(len(group) // 3 for group in groups))
+    k = min(20, *(len(group) // 3 for group in groups))
     first, other = (singular(group - group.mean(axis=0))[2][:k] for group in groups)
     overlap = float(((first @ other.T) ** 2).sum() / k) / (k / unit.shape[1])
-    sizes = [len(group) for group in groups]
-    told = (
-        f"Groups of {sizes[0]:,} and {sizes[1]:,} of {n:,} sampled vectors have no neighbours in common, and "
-        f"their main directions overlap {overlap:.1f} times as much as those of unrelated spaces"
-    )
-    if overlap < UNRELATED:
-        return True, sizes, f"{told}: they seem to be of two different models."
-    return False, [n], f"{told}: far topics of one model."
+    # two models overlap 0.9 to 1.2 times as much as chance, far topics of one mostly 1.7 (docs/stores.md)
+    sizes, two = [len(group) for group in groups], overlap < 1.5
+    return two, sizes if two else [n], say("one_or_two_models", rows=n, groups=sizes, overlap=overlap, two=two)

@@ -24,15 +24,9 @@ from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import unit_rows
 from veclink.report.words import advice, headline, shown_reasons
 
-LISTED = 120_000  # links with all their evidence; of more, those nearest to the threshold
 CLOSE = 0.05  # a rival whose csls is at most so much lower is a close call
-SHOWN = 12
-STEP = 1e-4  # in which scores of rivals and similarities of near links are kept
-MISSING = -32768  # of a column that is kept in steps
+SHOWN = 12  # close calls and hubs
 SIMILARITIES = ("rival_a_score", "rival_b_score", "near1_similarity", "near2_similarity", "near3_similarity")
-LINKED_POINTS, ALONE_POINTS = 2500, 1500  # points at most: links with both their ends, and unlinked rows of either side
-LEAST_FITTED, MOST_FITTED = 12, 2000  # links that the axes are fitted to: at least, at most
-LIKELY = 0.5  # links that the axes are fitted to: more likely right than wrong
 OTHERS = ("rival_{}", "near1_{}", "near2_{}", "near3_{}")  # columns of rows on either side
 
 
@@ -64,8 +58,9 @@ def gather(
     """All that the report of `links` shows, by the names that `report.html` has for it."""
     summary, source, found = links.summary, candidates(links), estimate(links)
     n, sides = len(source), {"a": a, "b": b}
-    first = min(max(len(links) - LISTED // 2, 0), max(n - LISTED, 0))
-    listed = np.arange(first, min(n, first + LISTED))
+    most = 120_000  # pairs with all their evidence; of more, those nearest to the threshold
+    first = min(max(len(links) - most // 2, 0), max(n - most, 0))
+    listed = np.arange(first, min(n, first + most))
     mapped = map_links(links, a, b)
     hubs = {side: np.array(links.trace.get("hubs", {}).get(side, []), np.int64).reshape(-1, 2) for side in "ab"}
     called: dict[str, Names] = {}
@@ -80,9 +75,11 @@ def gather(
     if agreement is not None and (agreement.fits or summary.verdict == "not linkable"):  # else the head says it
         told.insert(0, agreement.sentence)
     is_doubtful = summary.is_open or summary.verdict != summary.verdict_in_words  # red would say that nothing is shared
+    right = None if truth is None else _in_truth(source, truth)
     return {
         "links": links,
         "summary": summary,
+        "trace": links.trace,
         "n": n,
         "n_listed": len(listed),
         "names": {s: s.upper() if each is None else clipped(PurePath(each.name).name) for s, each in sides.items()},
@@ -97,17 +94,15 @@ def gather(
         "examples": examples(links, a, b, truth, sure=1, doubtful=2),
         "histogram": _histogram(links, source),
         "curve": [] if found is None else _curve(links, source),
-        "growth": links.trace.get("growth", []),
-        "starts": list(dict.fromkeys(name for name, _ in links.trace.get("starts", []))),
         "map": mapped,
-        "doubtful": 0 if mapped is None else int(np.count_nonzero(links.probability[mapped.ranks] < SURE)),
+        "sure": SURE,
         "close": CLOSE,
         "close_calls": close_calls,
         "n_close": n_close,
         "hubs": _hubs(links, hubs, called),
-        "score_help": getattr(registry.lookup("score"), "help", ""),
-        "packed": _packed(links, source, listed, called, mapped, None if truth is None else _in_truth(source, truth)),
-    }  # fmt: skip
+        "score": registry.lookup("score"),
+        "packed": _packed(links, source, listed, called, mapped, right),
+    }
 
 
 def examples(
@@ -161,16 +156,13 @@ def _close_calls(links: Links, called: dict[str, Names]) -> tuple[list[tuple[Any
     column = links.evidence
     if "rival_a" not in column or not len(links):
         return [], 0
-    gaps = np.column_stack(
-        [np.where(column[f"rival_{s}"] >= 0, column["score"] - column[f"rival_{s}_score"], np.inf) for s in "ab"]
-    )
-    gap = np.where(column.get("given", np.zeros(len(links), bool)), np.inf, gaps.min(axis=1))
-    close = np.flatnonzero(gap <= CLOSE)
-    told = []
+    gaps = [np.where(column[f"rival_{s}"] >= 0, column["score"] - column[f"rival_{s}_score"], np.inf) for s in "ab"]
+    gap = np.where(column.get("given", np.zeros(len(links), bool)), np.inf, np.minimum(*gaps))
+    close, told = np.flatnonzero(gap <= CLOSE), []
     for i in close[np.argsort(gap[close], kind="stable")][:SHOWN].tolist():
-        side, ends = "ab"[int(np.argmin(gaps[i]))], zip("ab", links.pairs[i].tolist(), strict=True)
-        rival = called[side].of(int(column[f"rival_{side}"][i]))
-        told.append((*(called[end].of(row) for end, row in ends), rival, side, gap[i], links.probability[i]))
+        side = "a" if gaps[0][i] <= gaps[1][i] else "b"
+        ends = (called[end].of(row) for end, row in zip("ab", links.pairs[i].tolist(), strict=True))
+        told.append((*ends, called[side].of(int(column[f"rival_{side}"][i])), side, gap[i], links.probability[i]))
     return told, len(close)
 
 
@@ -226,12 +218,12 @@ def _packed(
             columns[f"title_{side}"] = np.array([texts.setdefault(each, len(texts)) for each in own.titles], np.uint32)
         if mapped is not None:
             columns[f"map_{side}"] = own.place(mapped.rows[column])
-    numbers = {name: (evidence[name], STEP) for name in SIMILARITIES if name in evidence}
+    numbers = {name: (evidence[name], 1e-4) for name in SIMILARITIES if name in evidence}
     for entry in registry.REGISTRY:  # all evidence, also what is no column of a links file
         values = entry.recorded(evidence)
         if values is not None:
             numbers[entry.name] = values, entry.resolution
-    columns |= {name: in_steps(values, step) for name, (values, step) in numbers.items()}
+    columns |= {name: _in_steps(values / step) for name, (values, step) in numbers.items()}
     columns |= {n: np.minimum(evidence[n], 65535).astype(np.uint16) for n in ("votes", "views") if n in evidence}
     if right is not None:
         columns["right"] = right[listed].astype(np.uint8)
@@ -242,18 +234,8 @@ def _packed(
         for end, places in zip(("a", "b", "both"), mapped.places, strict=True):
             at = np.rint(places * 65535).astype(np.uint16)
             columns |= {f"map_x_{end}": at[:, 0], f"map_y_{end}": at[:, 1]}
-    told = {
-        "facts": _facts(links, mapped),
-        "texts": list(texts),
-        **{f"ids_{side}": own.ids for side, own in called.items()},
-        "numbered": {side: own.numbered for side, own in called.items()},
-    }
-    return pack(told, columns, {name: step for name, (_, step) in numbers.items()})
-
-
-def _facts(links: Links, mapped: Mapped | None) -> dict[str, Any]:
     summary, trace = links.summary, links.trace
-    return {
+    facts = {
         "kept": len(links),
         "overlap": summary.overlap,
         "estimated": summary.precision is not None,
@@ -269,17 +251,19 @@ def _facts(links: Links, mapped: Mapped | None) -> dict[str, Any]:
         "told": {entry.name: registry.explained_with(entry.name) for entry in registry.REGISTRY},
         "decoys": trace.get("decoys"),
     }
+    told = {"facts": facts, "texts": list(texts), "numbered": {side: own.numbered for side, own in called.items()}}
+    told |= {f"ids_{side}": own.ids for side, own in called.items()}
+    return pack(told, columns, {name: step for name, (_, step) in numbers.items()})
 
 
-def in_steps(values: np.ndarray, step: float) -> np.ndarray:
-    """Numbers as int16 in units of `step`; NaN is MISSING, and what is out of range becomes the last in range."""
-    with np.errstate(invalid="ignore"):
-        units = np.clip(np.rint(np.asarray(values, float) / step), -32767, 32767)
-    return np.where(np.isfinite(units), units, MISSING).astype(np.int16)
+def _in_steps(values: np.ndarray) -> np.ndarray:
+    """Numbers as int16; what is out of range becomes the last in range, and what is none -32768."""
+    units = np.clip(np.rint(values), -32767, 32767)
+    return np.where(np.isfinite(units), units, -32768).astype(np.int16)
 
 
 def pack(texts: dict[str, Any], columns: dict[str, np.ndarray], steps: dict[str, float]) -> str:
-    """Base64 of the compressed texts and columns. steps: of columns made by `in_steps`, for turning them back.
+    """Base64 of the compressed texts and columns. steps: of columns of int16, for turning them back into numbers.
 
     Length of the JSON (4 bytes, little-endian), the JSON, which lists the columns by type, place and length, then the
     columns; zeros fill each up to a multiple of 8 bytes.
@@ -304,10 +288,10 @@ def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mappe
     it, so the two ends of a right link lie close together: how far apart they are says how well the two models agree
     about the object.
     """
-    sure = links.pairs[links.probability >= LIKELY]
-    if a is None or b is None or len(sure) < LEAST_FITTED:
+    likely = links.pairs[links.probability >= 0.5]
+    if a is None or b is None or len(likely) < 12:
         return None
-    fitted = sure[_evenly(len(sure), MOST_FITTED)]
+    fitted = likely[_evenly(len(likely), 2000)]
     clouds = prepare(a, skip_zero=True), prepare(b, skip_zero=True)
     ends = [cloud.take(cloud.positions(fitted[:, column])) for column, cloud in enumerate(clouds)]
     into = joined_projections(ends[0], ends[1], rules=JOINED_RULES[:1])
@@ -315,12 +299,12 @@ def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mappe
     principal = np.linalg.eigh(objects.T @ objects)[1][:, :-3:-1]
     principal = principal * np.sign(principal.sum(axis=0) + 1e-12)  # eigenvectors have no sign of their own
     # Evenly over the ranking: the surest alone would look better than the result is.
-    ranks = _evenly(len(links), LINKED_POINTS)
+    ranks = _evenly(len(links), 2500)
     rng = np.random.default_rng(0)
     rows, places, unlinked = [], [], []
     for column, cloud in enumerate(clouds):
         alone = np.setdiff1d(cloud.rows, links.pairs[:, column])  # zero vectors have no place
-        rows.append(np.concatenate([links.pairs[ranks, column], np.sort(rng.permutation(alone)[:ALONE_POINTS])]))
+        rows.append(np.concatenate([links.pairs[ranks, column], np.sort(rng.permutation(alone)[:1500])]))
         places.append(unit_rows(cloud.take(cloud.positions(rows[column])) @ into[column]) @ principal)
         unlinked.append(len(cloud.collection) - len(np.unique(links.pairs[:, column])))
     places.append((places[0][: len(ranks)] + places[1][: len(ranks)]) / 2)

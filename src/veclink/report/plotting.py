@@ -11,9 +11,6 @@ import numpy as np
 from veclink.data.links import Links
 from veclink.errors import InputError, needed
 
-SIZE = (11.0, 3.4)  # inches
-BINS = 20
-
 
 def plot_links(links: Links) -> Any:
     """How sure the links are, what a threshold keeps, and how the pool grew: as many charts as there is data for."""
@@ -25,7 +22,7 @@ def plot_links(links: Links) -> Any:
         charts.append(_threshold)
     if len(links.trace.get("growth", [])) > 1:
         charts.append(_growth)
-    figure = figures.Figure(figsize=SIZE, layout="constrained")
+    figure = figures.Figure(figsize=(11, 3.4), layout="constrained")
     for axes, draw in zip(np.atleast_1d(figure.subplots(1, len(charts))), charts, strict=True):
         draw(axes, links)
         axes.legend(frameon=False)
@@ -42,7 +39,7 @@ def plot_links(links: Links) -> Any:
 
 
 def _probabilities(axes: Any, links: Links) -> None:
-    edges = np.linspace(0, 1, BINS + 1)
+    edges = np.linspace(0, 1, 21)
     axes.hist((links.considered or links).probability, edges, color="0.8", label="considered")
     axes.hist(links.probability, edges, color="C0", label="links")
     axes.set(title="How sure", xlabel="probability", ylabel="pairs")

@@ -81,10 +81,10 @@ class MergeSummary(Told):
 
     hidden: how many rows of A are expected to be hidden by a wrong link, Σ(1 − probability) of the links that make two
     rows one; None where all count as certain, or by votes alone. unsure: links that fit the map but join no rows, as
-    they are less probable than `sure`. double: how many objects of both are expected to stay as two
-    rows, where that is known. left_out: rows of A without a direction. space: "b", or "both" where nothing was translated.
-    ids_of_a: in words, how A's ids are written. warning: a sentence where the map is no better than chance;
-    payload_warning: one where titles of linked rows speak against the order of the payload.
+    they are less probable than `sure`. double: how many objects of both are expected to stay as two rows, where that is
+    known. left_out: rows of A without a direction. space: "b", or "both" where nothing was translated. ids_of_a: in
+    words, how A's ids are written. warning: a sentence where the map is no better than chance; payload_warning: one
+    where titles of linked rows speak against the order of the payload.
     """
 
     rows: int
