@@ -10,7 +10,6 @@ import sys
 import traceback
 from collections.abc import Callable
 from importlib.metadata import entry_points
-from inspect import cleandoc
 from typing import Annotated, Any
 
 import typer
@@ -79,8 +78,8 @@ app = typer.Typer(
 )
 for _runs in GROUPS.values():
     for _name, _run in _runs.items():
-        _help, _example = cleandoc(_run.__doc__ or "").split("\n\nExample: ")
-        app.command(_name, cls=Panelled, help=_help, epilog=f"Example: {_example}")(_run)
+        *_told, _example = (" ".join(part.split()) for part in (_run.__doc__ or "").split("\n\n"))
+        app.command(_name, cls=Panelled, help="\n\n".join(_told), epilog=_example)(_run)
 for _extra in entry_points(group="veclink.commands"):  # `bench`, where the laboratory is installed
     app.add_typer(_extra.load(), name=_extra.name)
 

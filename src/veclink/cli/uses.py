@@ -83,12 +83,11 @@ def match(
     check_links_file(output, columns, new, against, payload_a, payload_b)
     if update:
         linkers.check_place(linker)
-    payloads = _payloads(side, against, payload_a, payload_b)
     known = linkers.Linker.load(linker)
     check_apart([output], linker)
     check_table(output, *known.sources)
     with showing_progress(quiet=quiet) as listener:
-        rows, other = _new_rows(new, against, payloads, payload=False, progress=listener)
+        rows, other = _new_rows(new, side, against, payload_a, payload_b, payload=False, progress=listener)
         known_before = known.knows(rows, side=side) is not None
         links = (known.match_and_update if update else known.match)(
             rows, side=side, against=other, skip_zero=skip_zero, threads=threads, progress=listener
@@ -103,28 +102,19 @@ def match(
     tell("match", told | summary_values(links.summary), as_json, quiet, **more)
 
 
-Payloads = tuple[Path | None, Path | None]
-
-
-def _payloads(side: str, against: str | None, payload_a: Path | None, payload_b: Path | None) -> Payloads:
-    """The file about the new rows, and the one about the other side, which is refused where that is not given."""
+def _new_rows(
+    new: str, side: str, against: str | None, payload_a: Path | None, payload_b: Path | None, **more: Any
+) -> tuple[Collection, str | Collection | None]:
+    """The new rows and the other side, which is opened here only where a file names its rows."""
     own, others, other = (payload_a, payload_b, "b") if side == "a" else (payload_b, payload_a, "a")
-    if others is not None and against is None:
+    if others is None:
+        return opened(new, own, **more), against
+    if against is None:
         raise typer.BadParameter(
             f"The new rows are of {side.upper()} (--side), and --payload-{side} is their file; --payload-{other} names "
             f"the rows of {other.upper()} and needs --against with it."
         )
-    return own, others
-
-
-def _new_rows(
-    new: str, against: str | None, payloads: Payloads, *, payload: bool, progress: Any
-) -> tuple[Collection, str | Collection | None]:
-    """The new rows and the other side, which is opened here only where a file names its rows."""
-    rows = opened(new, payloads[0], payload=payload, progress=progress)
-    if against is None or payloads[1] is None:
-        return rows, against
-    return rows, opened(against, payloads[1], progress=progress)
+    return opened(new, own, **more), opened(against, others, progress=more["progress"])
 
 
 def merge(
@@ -176,10 +166,9 @@ def merge(
                 "With --append the linker's own map is used; leave --map, --union-only, --skip-zero and --random-state "
                 "out."
             )
-        payloads = _payloads(side, against, payload_a, payload_b)
         check_place(output, a, against, payload_a, payload_b)
         with showing_progress(quiet=quiet) as listener:
-            rows, other = _new_rows(a, against, payloads, payload=True, progress=listener)
+            rows, other = _new_rows(a, side, against, payload_a, payload_b, progress=listener)
             asked: dict[str, Any] = {"side": side, "against": other, "progress": listener}
             if probability is not None:
                 asked["sure"] = probability

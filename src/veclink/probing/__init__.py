@@ -251,7 +251,7 @@ def check_seeds(a: Cloud, b: Cloud, seeds: Anchors, wrong: Rows | None, rng: np.
         return SeedCheck(len(seeds), None, (), (), 0.5, wrong)
     # None is left out, however far off: those that then remain near are so by choice, and of eight right seeds four
     # others place the next one hardly better than chance.
-    ranked = tuple(each.take(np.sort(rng.permutation(len(each))[:1000])) for each in (a, b))
+    ranked = a.take(np.sort(rng.permutation(len(a))[:1000])), b.take(np.sort(rng.permutation(len(b))[:1000]))
     typical = float(np.exp(np.log(held_out_shares((left, right), np.arange(len(left)), ranked, RIDGE)).mean()))
     if wrong:  # pairs that look wrong would only blur what the models agree on
         rows = zip(a.rows[pairs[:, 0]].tolist(), b.rows[pairs[:, 1]].tolist(), strict=True)
