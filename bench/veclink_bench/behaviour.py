@@ -136,8 +136,8 @@ def record() -> list[str]:
                 known[method] = {"seconds": seconds, "same_as": [], "measured": now}
                 changed.append(method)
     for method in LINKERS:
-        if known.get(method, {}).get("digest") != digest_of(method):
-            known[method] = {"digest": digest_of(method), "same_as": []}
+        if method in known and known[method]["digest"] != digest_of(method):
+            del known[method]
             changed.append(method)
     with written_whole(BEHAVIOUR) as temporary:
         lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(known[name])}" for name in sorted(known))

@@ -95,36 +95,21 @@ def nearest_rows(rows: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
     return found
 
 
-def vote_histogram(share: np.ndarray, right: np.ndarray, bins: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Edges of bins of the share of votes, and how many true and spurious pairs are in each."""
-    edges = np.linspace(0, 1, bins + 1)
-    true, spurious = (np.histogram(share[which], edges)[0] for which in (right, ~right))
-    return edges, true, spurious
-
-
-@dataclass(frozen=True, eq=False)
-class ByDistance:
-    """In bins with as many links each: mean distance to the nearest anchor, share that is right, mean confidence."""
-
-    distance: np.ndarray
-    precision: np.ndarray
-    confidence: np.ndarray
-    links: np.ndarray
-
-
 def by_anchor_distance(
     points: np.ndarray, anchors: np.ndarray, right: np.ndarray, confidence: np.ndarray, bins: int = 30
-) -> ByDistance:
-    """Precision and confidence of links against the distance of their row (on one side) to the nearest anchor."""
+) -> dict[str, list[float]]:
+    """Links by the distance of their row (on one side) to the nearest anchor, in bins with as many links each.
+
+    Mean distance, share that is right (`precision`), mean confidence and number of links of each bin.
+    """
+    columns = {"distance": np.empty(0), "precision": right, "confidence": confidence, "links": np.empty(0)}
     if not len(points):
-        none = np.empty(0)
-        return ByDistance(none, none, none, none)
+        return {name: [] for name in columns}
     unit = unit_rows(np.array(anchors, np.float32))
-    distance = 1 - (unit_rows(np.array(points, np.float32)) @ unit.T).max(axis=1)
-    order = np.argsort(distance, kind="stable")
-    parts = np.array_split(order, min(bins, len(order)))
-    means = [np.array([value[part].mean() for part in parts]) for value in (distance, right, confidence)]
-    return ByDistance(means[0], means[1], means[2], np.array([len(part) for part in parts]))
+    columns["distance"] = 1 - (unit_rows(np.array(points, np.float32)) @ unit.T).max(axis=1)
+    parts = np.array_split(np.argsort(columns["distance"], kind="stable"), min(bins, len(points)))
+    means = {name: [float(column[part].mean()) for part in parts] for name, column in columns.items() if len(column)}
+    return means | {"links": [len(part) for part in parts]}
 
 
 def _distances(rows: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from veclink_bench.experiments.tables import grouped, pair_name, trials_of, valu
 from veclink_bench.places import BENCH
 from veclink_bench.real_table import kinds_table
 from veclink_bench.table_figures import CellsOf
-from veclink_bench.versions import measured_with
+from veclink_bench.versions import measured_with, release
 
 RESULTS = BENCH / "results" / "experiments"
 SPEED = BENCH / "results" / "speed"
@@ -174,12 +174,13 @@ def bodies(name: str, cells_of: CellsOf) -> str:
 def gpu_linking(_: CellsOf) -> str:
     """Millions of titles linked on one GPU: `veclink bench gpu-linking`, a line for each size."""
     names = ("rows on each side", "seconds", "of them growing", "precision", "recall", "F1", "GPU memory")
-    head = f"| {' | '.join((*names, 'calibration'))} |"
+    head = f"| {' | '.join((*names, 'version of veclink'))} |"
     lines = [head, "|---|---|---|---|---|---|---|---|"]
     for run in json.loads((SPEED / "gpu_linking.json").read_text(encoding="utf-8"))["runs"]:
         shares = " | ".join(f"{100 * run[measure]:.1f}" for measure in ("precision", "recall", "f1"))
         seconds = f"{run['seconds']:.1f} | {run['stages']['growing']:.1f}"
-        lines.append(f"| {run['rows']:,} | {seconds} | {shares} | {run['peak_gpu_gb']:.0f} GB | {run['version']} |")
+        memory = f"{run['peak_gpu_gb']:.0f} GB"
+        lines.append(f"| {run['rows']:,} | {seconds} | {shares} | {memory} | {release(run['version'])} |")
     return "\n".join(lines)
 
 

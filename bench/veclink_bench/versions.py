@@ -73,12 +73,8 @@ def release_of(cells: Iterable[dict[str, Any]]) -> str:
 
 
 def measured_with(cells: Iterable[dict[str, Any]]) -> str:
-    """The same as a page says it; "" for none."""
-    return in_words(release_of(cells))
-
-
-def in_words(measured: str) -> str:
-    """What a page says of a table of this release: of an older one, or of other behaviour, that it is."""
+    """The same as a page says it: of an older release, or of other behaviour, that it is; "" for none."""
+    measured = release_of(cells)
     if measured in ("", NOW):
         return measured and f"veclink {release(__version__)}"
     before = "an earlier state of " if measured == release(__version__) else ""

@@ -35,10 +35,9 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     right = np.isin(links.pairs @ [width, 1], case.cut.truth @ [width, 1])
     new = ~np.asarray(links.evidence["given"], bool)
     anchors = case.a[case.start["seeds"][:, 0]]
-    found = by_anchor_distance(
+    return by_anchor_distance(
         case.a[links.pairs[new, 0]], anchors, right[new], links.probability[new], BINS if setup.full else 10
     )
-    return {name: getattr(found, name).tolist() for name in ("distance", "precision", "confidence", "links")}
 
 
 def tables(cells: list[Cell]) -> list[Table]:

@@ -14,7 +14,6 @@ from veclink.linkers.geh.linker import Growing
 from veclink.linkers.geh.views import Settings as GehSettings
 from veclink.linkers.options import GehOptions
 from veclink.linkers.span.growing import DEFAULT_SCHEDULE, grow
-from veclink_bench.diagnostics import vote_histogram
 from veclink_bench.experiments.figures import new_figure
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.experiments.tables import Cell, Table, grouped, ordered, pair_name, trials_note
@@ -44,7 +43,8 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     pairs, share = found(setup, settings, case)
     width = len(case.b)
     right = np.isin(pairs @ [width, 1], case.cut.truth @ [width, 1])
-    edges, true, spurious = vote_histogram(share, right, BINS)
+    edges = np.linspace(0, 1, BINS + 1)
+    true, spurious = (np.histogram(share[which], edges)[0] for which in (right, ~right))
     # The chance that a true pair has more votes than a spurious one: 1 where votes separate the two.
     separation = _area(share[right], share[~right])
     return {"edges": edges.tolist(), "true": true.tolist(), "spurious": spurious.tolist(), "separation": separation}

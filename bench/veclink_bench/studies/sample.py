@@ -97,7 +97,3 @@ def _printed(folder: str, *arguments: object) -> list[str]:
     )
     beside = f"{Path(sample.A).parent}{os.sep}"
     return told.stdout.replace(folder, "/tmp").replace(beside, "").splitlines()
-
-
-if __name__ == "__main__":
-    main()
