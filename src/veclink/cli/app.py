@@ -5,11 +5,13 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 the collections do not link, 130 s
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import traceback
 from collections.abc import Callable
 from importlib.metadata import entry_points
+from inspect import cleandoc, signature
 from typing import Annotated, Any
 
 import typer
@@ -76,10 +78,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def add(name: str, run: Callable[..., None]) -> None:
+    """Add a command, whose docstring has its help, that of its own options, and an example."""
+    told, example = cleandoc(run.__doc__ or "").split("\n\nExample: ")
+    told, _, own = told.partition("\n\nParameters\n----------\n")
+    for option, text in re.findall(r"^(\w+)\n((?: {4}.+\n?)+)", own, re.MULTILINE):
+        signature(run).parameters[option].default.help = " ".join(text.split())
+    one_line_each = re.sub(r"(?<!\n)\n(?!\n)", " ", told)
+    app.command(name, cls=Panelled, help=one_line_each, epilog=f"Example: {example}")(run)
+
+
 for _runs in GROUPS.values():
-    for _name, _run in _runs.items():
-        *_told, _example = (" ".join(part.split()) for part in (_run.__doc__ or "").split("\n\n"))
-        app.command(_name, cls=Panelled, help="\n\n".join(_told), epilog=_example)(_run)
+    for _each in _runs.items():
+        add(*_each)
 for _extra in entry_points(group="veclink.commands"):  # `bench`, where the laboratory is installed
     app.add_typer(_extra.load(), name=_extra.name)
 

@@ -90,13 +90,18 @@ def run_demo(*, progress: ProgressListener | None = None, report: Path | None = 
 
 
 def demo(
-    report: Path = option(Path("veclink-demo.html"), help="Where the report goes: .html"),
+    report: Path = option(Path("veclink-demo.html")),
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
 ) -> None:
     """Link the bundled sample and write its report.
 
     The sample is 3,000 papers embedded by two models. The result is compared with the truth.
+
+    Parameters
+    ----------
+    report
+        Where the report goes: .html
 
     Example: veclink demo
     """
@@ -121,52 +126,23 @@ def link(
     output: Path = TABLE_FILE,
     seeds: Path | None = SEEDS_FILE,
     report: Path | None = REPORT_FILE,
-    precision: float | None = option(
-        None,
-        metavar="P",
-        min=0.0,
-        max=1.0,
-        help="Keep the most certain links with an estimated precision of at least P (conservative), such as 0.95. "
-        "Without this, the links with the largest estimated F1 are kept.",
-    ),
+    precision: float | None = option(None, metavar="P", min=0.0, max=1.0),
     payload_a: Path | None = PAYLOAD_A,
     payload_b: Path | None = PAYLOAD_B,
-    seeds_by: str | None = option(
-        None,
-        metavar="COLUMN",
-        help="Start from rows with equal values in this column, such as title (A's=B's where the names differ). They "
-        "may be wrong: the vectors decide. auto picks a column.",
-    ),
-    anchors: tuple[str, str] | None = option(
-        None, metavar="FA FB", help="Two vector files: row i of both is the same text, which need not be in A or B."
-    ),
-    continued: Path | None = option(
-        None, "--continue", metavar="LINKS", help="Start from earlier links of A and B, which may have grown."
-    ),
-    save_linker: Path | None = option(
-        None, metavar="FOLDER", help="Folder to save what veclink match needs to link new rows later."
-    ),
+    seeds_by: str | None = option(None, metavar="COLUMN"),
+    anchors: tuple[str, str] | None = option(None, metavar="FA FB"),
+    continued: Path | None = option(None, "--continue", metavar="LINKS"),
+    save_linker: Path | None = option(None, metavar="FOLDER"),
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
-    one_to_one: bool = advanced(
-        True, "--one-to-one/--many-to-many", help="Allow one partner per row, or many (for data with duplicates)."
-    ),
+    one_to_one: bool = advanced(True, "--one-to-one/--many-to-many"),
     many: bool = option(False, "--many", hidden=True),
-    strict: bool = advanced(
-        False,
-        "--strict",
-        help="Stop if seeds are repeated, or give a row two partners. By default, repeated seeds count once and "
-        "contradictory ones are left out.",
-    ),
-    trust_seeds: bool = advanced(
-        False, "--trust-seeds", help="Use all seeds. Otherwise those that look wrong are named and left out."
-    ),
-    method: str = advanced("span", metavar="NAME", help="The linker: span, or geh as in the paper."),
+    strict: bool = advanced(False, "--strict"),
+    trust_seeds: bool = advanced(False, "--trust-seeds"),
+    method: str = advanced("span", metavar="NAME"),
     columns: str | None = COLUMNS,
-    checkpoint: Path | None = advanced(
-        None, help="Save the stages of a long run in this folder; run the same command again to continue."
-    ),
-    ray: str | None = advanced(None, metavar="ADDRESS", help='Run on this Ray cluster ("auto": the one here).'),
+    checkpoint: Path | None = advanced(None),
+    ray: str | None = advanced(None, metavar="ADDRESS"),
     cluster: str | None = option(None, hidden=True),
     memory: str | None = MEMORY,
     device: str = DEVICE,
@@ -177,6 +153,34 @@ def link(
     """Link the objects of A and B, and say how far to trust the links.
 
     Known pairs help (--seeds), but are optional. Exit code 3: no trustworthy links were found.
+
+    Parameters
+    ----------
+    precision
+        Keep the most certain links with an estimated precision of at least P (conservative), such as 0.95. Without
+        this, the links with the largest estimated F1 are kept.
+    seeds_by
+        Start from rows with equal values in this column, such as title (A's=B's where the names differ). They may
+        be wrong: the vectors decide. auto picks a column.
+    anchors
+        Two vector files: row i of both is the same text, which need not be in A or B.
+    continued
+        Start from earlier links of A and B, which may have grown.
+    save_linker
+        Folder to save what veclink match needs to link new rows later.
+    one_to_one
+        Allow one partner per row, or many (for data with duplicates).
+    strict
+        Stop if seeds are repeated, or give a row two partners. By default, repeated seeds count once and
+        contradictory ones are left out.
+    trust_seeds
+        Use all seeds. Otherwise those that look wrong are named and left out.
+    method
+        The linker: span, or geh as in the paper.
+    checkpoint
+        Save the stages of a long run in this folder; run the same command again to continue.
+    ray
+        Run on this Ray cluster ("auto": the one here).
 
     Example: veclink link a.parquet b.parquet --seeds seeds.csv -o links.csv --report links.html
     """
@@ -255,27 +259,12 @@ def link(
 
 def cut(
     source: Path = LINKS_FILE,
-    output: str = option(
-        ..., "--output", "-o", help="Where the links go: .csv, .parquet, or a URL: a table of a store."
-    ),
-    precision: float | None = option(
-        None,
-        metavar="P",
-        min=0.0,
-        max=1.0,
-        help="Keep the most certain links with an estimated precision of at least P. The estimate is conservative: "
-        "each expected wrong link counts as 1.9 or more (`caution` with --json).",
-    ),
-    probability: float | None = option(
-        None, metavar="P", min=0.0, max=1.0, help="Keep every link with at least this probability."
-    ),
-    links: int | None = option(None, metavar="N", min=0, help="Keep the N most certain links."),
-    annotate: str | None = option(
-        None,
-        metavar="a|b",
-        help="With a URL: set veclink_id and veclink_probability on the objects of this side, which must be there.",
-    ),
-    yes: bool = flag("--yes", "With a URL: write. Without this, only say what would change."),
+    output: str = option(..., "--output", "-o"),
+    precision: float | None = option(None, metavar="P", min=0.0, max=1.0),
+    probability: float | None = option(None, metavar="P", min=0.0, max=1.0),
+    links: int | None = option(None, metavar="N", min=0),
+    annotate: str | None = option(None, metavar="a|b"),
+    yes: bool = flag("--yes"),
     columns: str | None = COLUMNS,
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
@@ -286,6 +275,22 @@ def cut(
 
     A Parquet file of links holds all judged pairs. A CSV file holds the links alone, so you can only keep fewer. With a
     store's URL as -o, all links are written unless you ask for fewer. Exit code 3: no trustworthy links.
+
+    Parameters
+    ----------
+    output
+        Where the links go: .csv, .parquet, or a URL: a table of a store.
+    precision
+        Keep the most certain links with an estimated precision of at least P. The estimate is conservative: each
+        expected wrong link counts as 1.9 or more (`caution` with --json).
+    probability
+        Keep every link with at least this probability.
+    links
+        Keep the N most certain links.
+    annotate
+        With a URL: set veclink_id and veclink_probability on the objects of this side, which must be there.
+    yes
+        With a URL: write. Without this, only say what would change.
 
     Example: veclink cut links.parquet --precision 0.95 -o sqlite:///links.db#links --yes
     """
@@ -336,10 +341,10 @@ def _to_store(
 
 def report(
     links: Path = LINKS_FILE,
-    output: Path = option(..., "--output", "-o", help="Where the page goes: .html"),
-    a: str | None = argument(None, metavar="A", help="The linked collections: for titles and a map."),
-    b: str | None = argument(None, metavar="B", help="The second one."),
-    truth: Path | None = option(None, help="The true pairs, if known: columns a,b."),
+    output: Path = option(..., "--output", "-o"),
+    a: str | None = argument(None, metavar="A"),
+    b: str | None = argument(None, metavar="B"),
+    truth: Path | None = option(None),
     payload_a: Path | None = PAYLOAD_A,
     payload_b: Path | None = PAYLOAD_B,
     as_json: bool = AS_JSON,
@@ -349,6 +354,17 @@ def report(
     """Write a page about links.
 
     It says whether to trust the links, and shows why: one HTML file, no server, no network.
+
+    Parameters
+    ----------
+    output
+        Where the page goes: .html
+    a
+        The linked collections: for titles and a map.
+    b
+        The second one.
+    truth
+        The true pairs, if known: columns a,b.
 
     Example: veclink report links.csv a.parquet b.parquet -o links.html
     """
@@ -372,15 +388,15 @@ def report(
 
 def review(
     links: Path = LINKS_FILE,
-    a: str = argument(..., metavar="A", help="The first of the two collections that were linked."),
-    b: str = argument(..., metavar="B", help="The second."),
-    open_browser: bool = flag("--open", "Open the page in the browser."),
-    output: Path | None = option(None, "--output", "-o", help="Where “Link again” writes (default: LINKS.again.*)."),
-    journal: Path | None = option(None, help="Where the answers are kept (default: LINKS.review.sqlite)."),
+    a: str = argument(..., metavar="A"),
+    b: str = argument(..., metavar="B"),
+    open_browser: bool = flag("--open"),
+    output: Path | None = option(None, "--output", "-o"),
+    journal: Path | None = option(None),
     payload_a: Path | None = PAYLOAD_A,
     payload_b: Path | None = PAYLOAD_B,
     as_json: bool = AS_JSON,
-    port: int = advanced(0, min=0, max=65535, help="The port; 0 takes any that is free."),
+    port: int = advanced(0, min=0, max=65535),
     memory: str | None = MEMORY,
     device: str = DEVICE,
     skip_zero: bool = SKIP_ZERO,
@@ -388,6 +404,21 @@ def review(
     """Check links by eye, in the browser.
 
     The doubtful links come first, side by side, answered with single keys.
+
+    Parameters
+    ----------
+    a
+        The first of the two collections that were linked.
+    b
+        The second.
+    open_browser
+        Open the page in the browser.
+    output
+        Where “Link again” writes (default: LINKS.again.*).
+    journal
+        Where the answers are kept (default: LINKS.review.sqlite).
+    port
+        The port; 0 takes any that is free.
 
     Example: veclink review links.csv a.parquet b.parquet --open
     """
@@ -432,15 +463,11 @@ def review(
 
 
 def evaluate(
-    links: Path = argument(..., metavar="LINKS", help="Links, or any pairs: CSV or Parquet, columns a,b."),
-    a: str | None = argument(None, metavar="A", help="With --by: the first collection."),
-    b: str | None = argument(None, metavar="B", help="With --by: the second one."),
-    truth: Path | None = option(
-        None, help="Known pairs, or other links to compare with: the same ids, CSV or Parquet, columns a,b."
-    ),
-    by: str | None = option(
-        None, metavar="COLUMN", help="Or score by a column that is equal for the same object, such as title."
-    ),
+    links: Path = argument(..., metavar="LINKS"),
+    a: str | None = argument(None, metavar="A"),
+    b: str | None = argument(None, metavar="B"),
+    truth: Path | None = option(None),
+    by: str | None = option(None, metavar="COLUMN"),
     payload_a: Path | None = PAYLOAD_A,
     payload_b: Path | None = PAYLOAD_B,
     as_json: bool = AS_JSON,
@@ -448,6 +475,19 @@ def evaluate(
     """Score links against known pairs, or other links.
 
     Precision, recall and F1: against known pairs, against other links, or by a column of A and B (--by).
+
+    Parameters
+    ----------
+    links
+        Links, or any pairs: CSV or Parquet, columns a,b.
+    a
+        With --by: the first collection.
+    b
+        With --by: the second one.
+    truth
+        Known pairs, or other links to compare with: the same ids, CSV or Parquet, columns a,b.
+    by
+        Or score by a column that is equal for the same object, such as title.
 
     Example: veclink eval links.csv --truth truth.csv
     """

@@ -40,9 +40,9 @@ def advanced(default: Any, *names: str, **more: Any) -> Any:
     return option(default, *names, rich_help_panel="Advanced", **more)
 
 
-def flag(name: str, help: str) -> Any:
+def flag(name: str, **more: Any) -> Any:
     """An option that is on or off."""
-    return option(False, name, help=help)
+    return option(False, name, **more)
 
 
 @contextmanager
@@ -115,9 +115,9 @@ PAYLOAD_A = option(
     help="Titles and ids of A, one row per vector in the same order: CSV, Parquet, JSONL, or TXT (one title per line).",
 )
 PAYLOAD_B = option(None, callback=check_payload, help="The same for B.")
-AS_JSON = flag("--json", "Print the result as one JSON object.")
+AS_JSON = flag("--json", help="Print the result as one JSON object.")
 QUIET = option(False, "--quiet", "-q", help="Print only errors, warnings and what --json asks for.")
-REPLACE = flag("--replace", "Replace an output that already exists.")
+REPLACE = flag("--replace", help="Replace an output that already exists.")
 COLUMNS = advanced(
     None, metavar="short|all", help="CSV columns: short (what people read), or all (everything that explains a link)."
 )

@@ -58,11 +58,11 @@ if TYPE_CHECKING:
 
 
 def match(
-    new: str = argument(..., metavar="NEW", help="Vectors of the new rows, in any format that link reads."),
-    linker: Path = option(..., metavar="FOLDER", help="What veclink link --save-linker kept."),
+    new: str = argument(..., metavar="NEW"),
+    linker: Path = option(..., metavar="FOLDER"),
     output: Path = TABLE_FILE,
     side: str = SIDE,
-    update: bool = flag("--update", "Add the new rows to the linker, too. Running the same command twice is safe."),
+    update: bool = flag("--update"),
     payload_a: Path | None = PAYLOAD_A,
     payload_b: Path | None = PAYLOAD_B,
     as_json: bool = AS_JSON,
@@ -75,6 +75,15 @@ def match(
     """Link new rows with a saved linker.
 
     The new rows are matched with the other side in one pass. Each link has a probability.
+
+    Parameters
+    ----------
+    new
+        Vectors of the new rows, in any format that link reads.
+    linker
+        What veclink link --save-linker kept.
+    update
+        Add the new rows to the linker, too. Running the same command twice is safe.
 
     Example: veclink match new.npy --linker papers.linker -o new.csv
     """
@@ -118,23 +127,16 @@ def _new_rows(
 
 
 def merge(
-    a: str = argument(..., metavar="A", help="The collection to bring over, or the new rows to append."),
+    a: str = argument(..., metavar="A"),
     output: str = PLACE,
-    b: str | None = argument(None, metavar="[B]", help="The collection whose model stays."),
-    links: Path | None = option(None, help="Links of A and B, or any pairs: CSV or Parquet, columns a,b."),
-    probability: float | None = option(
-        None,
-        metavar="P",
-        min=0.0,
-        max=1.0,
-        help="Join two rows where their link is at least this probable; less probable ones stay as two rows. The "
-        "default is 0.95; links that veclink cut chose, or link --precision, are all joined.",
-    ),
-    dedupe: bool = flag("--dedupe", "Do not merge: write which rows of A are in B, to a .csv or .parquet file."),
-    yes: bool = flag("--yes", "Write. Without this, only say what would be written."),
+    b: str | None = argument(None, metavar="[B]"),
+    links: Path | None = option(None),
+    probability: float | None = option(None, metavar="P", min=0.0, max=1.0),
+    dedupe: bool = flag("--dedupe"),
+    yes: bool = flag("--yes"),
     replace: bool = REPLACE,
-    append: bool = flag("--append", "Append new rows (in place of A) to the merged collection in --output."),
-    linker: Path | None = option(None, metavar="FOLDER", help="With --append: what veclink link --save-linker kept."),
+    append: bool = flag("--append"),
+    linker: Path | None = option(None, metavar="FOLDER"),
     side: str = SIDE,
     payload_a: Path | None = PAYLOAD_A,
     payload_b: Path | None = PAYLOAD_B,
@@ -142,7 +144,7 @@ def merge(
     quiet: bool = QUIET,
     against: str | None = AGAINST,
     map: str = MAP_KIND,
-    union_only: bool = advanced(False, "--union-only", help="Translate nothing: A's vectors stay in their own space."),
+    union_only: bool = advanced(False, "--union-only"),
     random_state: int = RANDOM_STATE,
     skip_zero: bool = SKIP_ZERO,
     force: bool = FORCE,
@@ -151,6 +153,28 @@ def merge(
     """Merge A and B into one collection.
 
     Each linked object is in it once. The rest of A is translated into B's space. Nothing is written without --yes.
+
+    Parameters
+    ----------
+    a
+        The collection to bring over, or the new rows to append.
+    b
+        The collection whose model stays.
+    links
+        Links of A and B, or any pairs: CSV or Parquet, columns a,b.
+    probability
+        Join two rows where their link is at least this probable; less probable ones stay as two rows. The default
+        is 0.95; links that veclink cut chose, or link --precision, are all joined.
+    dedupe
+        Do not merge: write which rows of A are in B, to a .csv or .parquet file.
+    yes
+        Write. Without this, only say what would be written.
+    append
+        Append new rows (in place of A) to the merged collection in --output.
+    linker
+        With --append: what veclink link --save-linker kept.
+    union_only
+        Translate nothing: A's vectors stay in their own space.
 
     Example: veclink merge a.parquet b.parquet --links links.csv -o merged.parquet --yes
     """
@@ -281,14 +305,14 @@ def cluster(
     b: str = B,
     links: Path = GIVEN_LINKS,
     output: Path = TABLE_FILE,
-    clusters: int | None = option(None, min=1, help="How many clusters to look for."),
-    resolution: float | None = option(None, help="Or the resolution: higher gives more clusters."),
-    examples: int = option(3, min=0, help="Members of each cluster to show."),
+    clusters: int | None = option(None, min=1),
+    resolution: float | None = option(None),
+    examples: int = option(3, min=0),
     payload_a: Path | None = PAYLOAD_A,
     payload_b: Path | None = PAYLOAD_B,
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
-    neighbours: int | None = advanced(None, min=1, help="Nearest neighbours of each row in the graph."),
+    neighbours: int | None = advanced(None, min=1),
     memory: str | None = MEMORY,
     device: str = DEVICE,
     threads: int | None = THREADS,
@@ -298,6 +322,17 @@ def cluster(
     """Cluster the objects of A and B.
 
     Both collections are clustered together. Each linked pair is one object.
+
+    Parameters
+    ----------
+    clusters
+        How many clusters to look for.
+    resolution
+        Or the resolution: higher gives more clusters.
+    examples
+        Members of each cluster to show.
+    neighbours
+        Nearest neighbours of each row in the graph.
 
     Example: veclink cluster a.parquet b.parquet --links links.csv -o clusters.csv
     """
@@ -320,14 +355,14 @@ def cluster(
 
 
 def advise(
-    a: str = argument(..., metavar="A", help="All documents by the old model."),
-    b: str = argument(..., metavar="B", help="Some of them by the new model."),
+    a: str = argument(..., metavar="A"),
+    b: str = argument(..., metavar="B"),
     links: Path = GIVEN_LINKS,
-    queries_a: str | None = option(None, help="Queries by the old model: a file or a store's URL."),
-    queries_b: str | None = option(None, help="The same queries by the new model, row by row."),
-    qrels: Path | None = option(None, help="Answers, CSV or Parquet: query,document,relevance."),
-    without_old: bool = flag("--without-old", "The old model is not available any more, so A cannot stay as it is."),
-    adapter: Path | None = option(None, help="Save the map from queries of the new model to the old one: .safetensors"),
+    queries_a: str | None = option(None),
+    queries_b: str | None = option(None),
+    qrels: Path | None = option(None),
+    without_old: bool = flag("--without-old"),
+    adapter: Path | None = option(None),
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
     map: str = MAP_KIND,
@@ -336,6 +371,23 @@ def advise(
     """Say whether to change the model, and how.
 
     Compares keeping the old model, translating queries or documents, and embedding all documents again.
+
+    Parameters
+    ----------
+    a
+        All documents by the old model.
+    b
+        Some of them by the new model.
+    queries_a
+        Queries by the old model: a file or a store's URL.
+    queries_b
+        The same queries by the new model, row by row.
+    qrels
+        Answers, CSV or Parquet: query,document,relevance.
+    without_old
+        The old model is not available any more, so A cannot stay as it is.
+    adapter
+        Save the map from queries of the new model to the old one: .safetensors
 
     Example: veclink advise old.parquet new.parquet --links links.parquet
     """
@@ -365,16 +417,14 @@ def advise(
 
 def inspect(
     a: str = A,
-    b: str | None = argument(None, metavar="[B]", help="Another collection: can the two be linked?"),
+    b: str | None = argument(None, metavar="[B]"),
     seeds: Path | None = SEEDS_FILE,
     report: Path | None = REPORT_FILE,
     payload_a: Path | None = PAYLOAD_A,
     payload_b: Path | None = PAYLOAD_B,
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
-    forecast: bool = advanced(
-        True, "--forecast/--no-forecast", help="Link a part of both to forecast precision, recall and time."
-    ),
+    forecast: bool = advanced(True, "--forecast/--no-forecast"),
     device: str = DEVICE,
     random_state: int = RANDOM_STATE,
 ) -> None:
@@ -382,6 +432,13 @@ def inspect(
 
     A alone: size, norms, duplicates, copies, and whether it mixes vectors of two models. A and B: a trial, with exit
     code 3 if they are not linkable. veclink link gives the verdict too, so inspect first only if linking takes long.
+
+    Parameters
+    ----------
+    b
+        Another collection: can the two be linked?
+    forecast
+        Link a part of both to forecast precision, recall and time.
 
     Example: veclink inspect a.npy b.npy --seeds seeds.csv
     """
@@ -422,11 +479,9 @@ def inspect(
 
 
 def many(
-    collections: list[str] = argument(..., metavar="A B C …", help="Three or more files or store URLs."),
+    collections: list[str] = argument(..., metavar="A B C …"),
     output: Path = TABLE_FILE,
-    seeds: list[str] = option(
-        [], metavar="I,J=FILE", help="Known pairs of collections I and J, counted from 1; repeatable."
-    ),
+    seeds: list[str] = option([], metavar="I,J=FILE"),
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
     memory: str | None = MEMORY,
@@ -438,6 +493,13 @@ def many(
     """Link three or more collections.
 
     Each is made by its own model. The result is one consistent list of objects.
+
+    Parameters
+    ----------
+    collections
+        Three or more files or store URLs.
+    seeds
+        Known pairs of collections I and J, counted from 1; repeatable.
 
     Example: veclink many a.npy b.npy c.npy --seeds 1,2=seeds.csv -o objects.csv
     """
@@ -464,14 +526,14 @@ def many(
 
 
 def translate(
-    vectors: str = argument(..., metavar="VECTORS", help="What to translate: a file or a store's URL."),
+    vectors: str = argument(..., metavar="VECTORS"),
     output: str = PLACE,
-    with_: Path | None = option(None, "--with", help="A saved translator: .safetensors"),
-    links: Path | None = option(None, help="Or fit one to these links of A and B."),
-    a: str | None = option(None, "--a", help="The collection A of the links."),
-    b: str | None = option(None, "--b", help="The collection B of the links."),
-    reverse: bool = flag("--reverse", "Translate from model B to model A."),
-    save: Path | None = option(None, help="Save the fitted translator: .safetensors"),
+    with_: Path | None = option(None, "--with"),
+    links: Path | None = option(None),
+    a: str | None = option(None, "--a"),
+    b: str | None = option(None, "--b"),
+    reverse: bool = flag("--reverse"),
+    save: Path | None = option(None),
     replace: bool = REPLACE,
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
@@ -480,6 +542,23 @@ def translate(
     """Translate vectors from model A to model B.
 
     For example queries. Uses a saved translator (--with), or fits one to links.
+
+    Parameters
+    ----------
+    vectors
+        What to translate: a file or a store's URL.
+    with_
+        A saved translator: .safetensors
+    links
+        Or fit one to these links of A and B.
+    a
+        The collection A of the links.
+    b
+        The collection B of the links.
+    reverse
+        Translate from model B to model A.
+    save
+        Save the fitted translator: .safetensors
 
     Example: veclink translate queries.npy --links links.csv --a a.parquet --b b.parquet -o translated.npy
     """
