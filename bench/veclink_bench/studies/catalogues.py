@@ -42,6 +42,18 @@ SEEDS = (0, 10, 15, 30, 60, 100, 200)
 ANCHORS, WRONG, KEPT = 500, 30, 0.8
 RIVALS = ("linear tuned", "procrustes tuned")  # "linear tuned" is a ridge map
 ONE_MODEL = "one model"
+PAGE_KINDS = {
+    "abt-buy": "two shops",
+    "abt-buy cut": "two shops, 30 to 60 % of the partners removed",
+    "dblp-acm": "two bibliographies",
+    "dblp-acm cut": "two bibliographies, 30 to 60 % of the partners removed",
+}
+PAGE_METHODS = {
+    "span": "veclink",
+    "linear tuned": "ridge map of the pairs",
+    "procrustes tuned": "Procrustes of the pairs",
+    ONE_MODEL: "one model on both sides, best threshold",
+}
 
 
 @dataclass(frozen=True)
@@ -160,7 +172,10 @@ def tables(trials: Trials) -> str:
     ]
     spans = [each for each in shared if each["method"] == "span"]
     by_start = [each | {"kind": f"{each['kind']}, {each['from']}"} for each in spans]
-    parts.append(kinds_table(by_start) + "\n" + kinds_table(each | {"kind": "all"} for each in spans).splitlines()[-1])
+    *_, total = (
+        line for line in kinds_table(each | {"kind": "all"} for each in spans).splitlines() if "| all |" in line
+    )
+    parts.append(kinds_table(by_start).replace("\n\n", f"\n{total}\n\n", 1))
     wrong, given = (sum(counts) for counts in zip(*map(_called_wrong, spans), strict=True))
     parts.append(f"Right seeds called wrong: {wrong} of {given}.")
     refused = sum(each["verdict"] == "not linkable" for each in nothing)
@@ -174,7 +189,7 @@ def f1_table(kind: str, trials: Trials, which: str) -> Table:
     """Means and deviations of F1, by method and models, over what linking starts from."""
     top = [each for each in trials if each["method"] == ONE_MODEL]
     linked = [each for each in trials if each["method"] != ONE_MODEL]
-    starts = sorted({each["from"] for each in linked}, key=lambda start: ("anchors" in start, int(start.split()[0])))
+    starts = list(dict.fromkeys(each["from"] for each in sorted(linked, key=_start_order)))
     rows = []
     for (method, label), own in grouped(linked, "method", "label").items():
         by = grouped(own, "from")
@@ -186,6 +201,23 @@ def f1_table(kind: str, trials: Trials, which: str) -> Table:
     )
 
 
+def page_table(trials: Trials) -> str:
+    """Mean F1 of new links of every method, both ways round and all draws together, as Markdown."""
+    starts = list(dict.fromkeys(each["from"] for each in sorted(trials, key=_start_order) if "new" in each))
+    of = grouped(trials, "kind", "method", "from")
+    rows = [["catalogues", "F1 of new links", *starts], ["---", "---"] + ["--:"] * len(starts)]
+    for kind, name in PAGE_KINDS.items():
+        for method, words in PAGE_METHODS.items():
+            start, which = ("0 pairs", "true") if method == ONE_MODEL else (None, "new")  # needs no pairs
+            found = [_f1(of.get((kind, method, start or each), []), which) for each in starts]
+            rows.append([name, words, *(f"{f1.mean():.1f}" if len(f1) else "–" for f1 in found)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows) if starts else "Not measured."
+
+
+def _start_order(trial: Line) -> tuple[bool, int]:
+    return "anchors" in trial["from"], int(trial["from"].split()[0])
+
+
 def _f1(trials: Trials, which: str) -> np.ndarray:
     return np.array([100 * each[which]["f1"] for each in trials])
 
@@ -193,6 +225,11 @@ def _f1(trials: Trials, which: str) -> np.ndarray:
 def _called_wrong(trial: Line) -> tuple[int, int]:
     start = trial["from"]
     return trial["right_called_wrong"], 0 if "anchors" in start else int(start.split()[0])
+
+
+def kept() -> Trials:
+    """The trials that are kept; of one that several versions made, the last."""
+    return real.last_of_each(*sorted(real.RESULTS.glob("catalogues.*.jsonl")))
 
 
 def main() -> None:
@@ -204,7 +241,7 @@ def main() -> None:
     arguments.add_argument("--table", action=PrintKeptResults)
     options = arguments.parse_args()
     if options.table:
-        print(tables(real.last_of_each(*sorted(real.RESULTS.glob("catalogues.*.jsonl")))))
+        print(tables(kept()))
         return
     path = real.RESULTS / f"catalogues.{options.part.replace('/', '-of-')}.jsonl"
     known = {line["case"] for line in real.read_lines(path) if line["version"] == version_of("span")}
