@@ -129,7 +129,7 @@ def best_pool(
         if rated.converged and not rated.anchored:
             rated = _centred(attempt, anchors, rated)
         tried.append((attempt.name, rated.share))
-        if best is None or rated.share > best.share:
+        if best is None or (rated.converged, rated.share) > (best.converged, best.share):
             best = rated
         if _is_enough(search, best, tried):
             break
