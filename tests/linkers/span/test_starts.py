@@ -71,10 +71,13 @@ def test_given_pairs_come_back_from_what_grew_from_their_other_half_where_they_a
     assert not _come_back(search, anchors_from_rows(clouds, right[:7]))
 
 
-def test_a_start_that_given_pairs_bear_out_is_taken_before_one_that_agrees_on_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_that_given_pairs_bear_out_is_taken_before_one_that_agrees_on_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Two shops, half of the goods of one removed, were "not linkable" from 200 known pairs and linked from 15."""
     clouds, truth = _few(), small_papers()[2]
-    search, anchors = Search(clouds, np.random.default_rng(0), SpanOptions(), None), anchors_from_rows(clouds, truth[:15])
+    search = Search(clouds, np.random.default_rng(0), SpanOptions(), None)
+    anchors = anchors_from_rows(clouds, truth[:15])
     ones = np.ones(60)
     pools = [Pool(truth[15:75], ones, ones, agreed=agreed, views=6, extent=200) for agreed in (64, 62)]
     tried = Attempt("seeds", pools[0], search), Attempt("seeds, softly", pools[1], search, vouched=True)

@@ -46,8 +46,9 @@ GROUPINGS: Final = (4, 10)
 # PRINCIPAL_DIRECTIONS); how many are then sifted on groups, how many of those carried on, on rows or (see LAST_GROUPS)
 # on groups, and how many of those go on to the end there. Of 2,048 turns the nearest to the right one is by its sum in
 # place 1 to 331, among the best 500 by how it fits the rest in place 2 to 10, and a second one in 0 to 16 (reddit and
-# stackexchange, mpnet–e5 at α = .3, minilm–e5 at .15); after sifting the rest still tells more than the sum. The sum of those carried
-# on was 24.4 to 25.5 where nothing was right, 25.4 to 26.1 with 96 to 220 of 613 right, enough to grow from.
+# stackexchange, mpnet–e5 at α = .3, minilm–e5 at .15); after sifting the rest still tells more than the sum. The sum of
+# those carried on was 24.4 to 25.5 where nothing was right, 25.4 to 26.1 with 96 to 220 of 613 right, enough to grow
+# from.
 LOOKED_AT: Final = 0.25
 SIFTED_OF_ROWS: Final = 64
 CARRIED_ON: Final = 8
