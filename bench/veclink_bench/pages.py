@@ -55,7 +55,8 @@ CONSTANTS = re.compile(r"<!-- constants ([\w. ]+) -->\n.*?<!-- end -->", re.DOTA
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 MADE = re.compile(r"<!-- made ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
 
-_USED: set[str] = set()  # the files whose cells were asked for
+USED: set[str] = set()
+"""The files whose cells were asked for."""
 
 Numbers = np.ndarray
 REDUCTIONS: dict[str, Callable[[Numbers], float]] = {
@@ -144,7 +145,7 @@ def _constant(parts: list[str]) -> str:
 
 def cells_of(file: str) -> list[Cell]:
     """The cells of a result file, or the trials of one half of `veclink bench real` (real-HALF)."""
-    _USED.add(file)
+    USED.add(file)
     return _cells(file)
 
 
@@ -156,14 +157,6 @@ def _cells(file: str) -> list[Cell]:
     if "cells" in read:
         return list(read["cells"].values())
     return [{"version": read["version"], **row} for row in read["rows"]]
-
-
-def files_of(text: str) -> set[str]:
-    """The files whose cells stand behind the numbers, tables and claims of a page."""
-    _USED.clear()
-    filled(text)
-    broken_claims(text)
-    return set(_USED)
 
 
 def constants_of(modules: str, page: str) -> str:

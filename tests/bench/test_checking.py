@@ -63,7 +63,7 @@ TAMPERS: dict[str, tuple[str, Change]] = {
     "how many wrong seeds are named": (WELL, filling("figure wrong-seeds-named", "450")),
     "words of a claim of another page": (WELL, swap("stays below it in", "stays far below it in")),
     "a cell of the table of kinds": (LIMITS, row_of("made real-cases", "copies", "copies and more")),
-    "the table of starts": (LIMITS, row_of("made starts", "8 of 20", "18 of 20")),
+    "the table of starts": (LIMITS, row_of("made starts", "[0-9]+ of [0-9]+", "99 of 99")),
     "a constant": (LIMITS, filling("code veclink.linkers.span.constants.MIN_COMING_BACK", "5")),
     "a typed table": (LIMITS, swap("below 30 rows", "below 20 rows")),
     "the worst estimate": (LIMITS, filling("figure worst-estimate-of-a-tenth", "3")),
@@ -75,14 +75,14 @@ TAMPERS: dict[str, tuple[str, Change]] = {
     "what a mark asks for": (RESULTS, swap("method=geh overlap=0.15", "method=geh_tuned overlap=0.15")),
     "a claim of another page, words": ("docs/clustering.md", swap("In all six pairs", "In all eight pairs")),
     "a promise": ("docs/how-to/threshold.md", row_of("made promise", "in [0-9]+ of", "in 99 of")),
-    "a list of constants": ("docs/method.md", swap("`ROUNDS` 14", "`ROUNDS` 12")),
+    "a list of constants": ("docs/method.md", row_of("constants [^>]*", r"` [0-9]+;", "` 77;")),
     "what a command prints": ("docs/start.md", row_of("made sample-link", "[0-9]+ links", "999 links")),
     "what merging hides": ("docs/merging.md", filling("figure merge-hidden-scifact-0.3", "0.11")),
     # Numbers typed on pages that are not strict pass: what they are of is no result file.
-    "a typed figure of the method": ("docs/method.md", swap("5.3 points", "2.3 points")),
-    "a typed measure": ("docs/how-to/change-the-model.md", swap("NDCG@10", "NDCG@100")),
+    "a typed figure of the method": ("docs/method.md", added("Without it F1 is 3.1 points lower.")),
+    "a typed time": ("docs/scale.md", added("It takes 12 s.")),
 }
-PASSING = {"a typed figure of the method", "a typed measure"}
+PASSING = {"a typed figure of the method", "a typed time"}
 
 
 @pytest.mark.parametrize("tamper", TAMPERS)

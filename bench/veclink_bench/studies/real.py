@@ -103,15 +103,10 @@ def add_line(path: Path, line: Line) -> None:
         file.write(json.dumps(line) + "\n")
 
 
-def kept_trials(half: str, results: Path = RESULTS) -> list[Line]:
-    """The trials that are kept of a half; of one that several versions made, the last."""
-    return last_of_each(*sorted(results.glob(f"real-{half}.*.jsonl")))
-
-
-def last_of_each(*paths: Path) -> list[Line]:
-    """Of each case the trial that was measured last."""
-    last = {line["case"]: line for path in paths for line in read_lines(path)}
-    return list(last.values())
+def kept_trials(half: str) -> list[Line]:
+    """The trials that are kept of a half; of a case that was measured several times, the last."""
+    paths = sorted(RESULTS.glob(f"real-{half}.*.jsonl"))
+    return list({line["case"]: line for path in paths for line in read_lines(path)}.values())
 
 
 def _at(problem: Problem, links: Links, wanted: float) -> dict[str, Any]:
