@@ -104,8 +104,12 @@ def add_line(path: Path, line: Line) -> None:
 
 
 def kept_trials(half: str) -> list[Line]:
-    """The trials that are kept of a half; of a case that was measured several times, the last."""
-    paths = sorted(RESULTS.glob(f"real-{half}.*.jsonl"))
+    """The trials that are kept of a half."""
+    return last_of_each(*sorted(RESULTS.glob(f"real-{half}.*.jsonl")))
+
+
+def last_of_each(*paths: Path) -> list[Line]:
+    """Of each case the trial that was measured last."""
     return list({line["case"]: line for path in paths for line in read_lines(path)}.values())
 
 
