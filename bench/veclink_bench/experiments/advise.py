@@ -16,8 +16,9 @@ import numpy as np
 from veclink import Links, link
 from veclink.data.summary import Summary
 from veclink.geometry.signatures import unit_rows
-from veclink.uses.advising import WAYS, Asked, Way, choice, compared, gains, ndcg, paired_links, with_search
+from veclink.uses.advising import WAYS, Asked, Way, choice, compared, gains, ndcg, with_search
 from veclink.uses.maps import DEFAULT_MAP
+from veclink.uses.translating import paired_links
 from veclink_bench.corpora import queries, vectors
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.experiments.tables import Cell, Table
@@ -52,7 +53,7 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     links = _links(old, new[rows], truth, draw_seeds(truth, SEEDS, rng), known="glove" in models)
     (by_a, answers), (by_b, _) = (queries(data, corpus, model) for model in models)
     graded = [{row: float(grade) for row, grade in each.items() if grade > 0} for each in answers]
-    paired = paired_links(old, new[rows], links)
+    paired = paired_links(links, old, new[rows])
     found = dict(gains(paired, Asked(by_a, by_b, graded), DEFAULT_MAP, 0))
     native = ndcg(by_b, lambda start, stop: new[start:stop], len(new), graded)
     half = rng.permutation(len(by_a)) < len(by_a) // 2

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from veclink.data.collection import Collection
+from veclink.data.pairs import resolve_pairs
 from veclink.data.tabled import Told
 from veclink.errors import InputError, named
 from veclink.files.tables import read_columns, readable
@@ -22,9 +22,8 @@ from veclink.geometry.arrays import tiles
 from veclink.geometry.nearest import EXCLUDED, largest
 from veclink.geometry.signatures import unit_rows
 from veclink.progress import ProgressListener, heard, shows_progress, tell
-from veclink.stores.opening import open_collection
-from veclink.uses.linked_pairs import GivenLinks, pairs_of
-from veclink.uses.maps import DEFAULT_MAP, LEAST_LINKS, Moments, Paired
+from veclink.uses.linked_pairs import GivenLinks
+from veclink.uses.maps import DEFAULT_MAP, Moments, Paired
 from veclink.uses.merging import DEFAULT_SURE
 from veclink.uses.translating import (
     FOLDS,
@@ -32,7 +31,7 @@ from veclink.uses.translating import (
     check_map,
     crossfitted,
     fit_translator,
-    paired_rows,
+    paired_links,
     shared_neighbours,
 )
 
@@ -143,7 +142,7 @@ def advise(
     """
     progress = heard(progress)
     check_map(map)
-    paired = paired_links(a, b, links)
+    paired = paired_links(links, a, b)
     if asked is not None:
         for which, queries, cloud in (("old", asked.by_a, paired.a), ("new", asked.by_b, paired.b)):
             if queries.shape[1] != cloud.shape[1]:
@@ -164,17 +163,6 @@ def advise(
         ways = with_search(ways, dict(gains(paired, asked, map, random_state)))
     best, why = choice(ways, without_old, foretold)
     return Advice(best, why, ways, len(paired), len(paired) / max(len(paired.a), 1), foretold)
-
-
-def paired_links(a: Source, b: Source, links: GivenLinks) -> Paired:
-    """The links between two collections whose vectors have a direction."""
-    left, right = open_collection(a, payload=False), open_collection(b, payload=False)
-    paired = paired_rows(*pairs_of(links, left, right, by_id=False), left, right)
-    if len(paired) < LEAST_LINKS:
-        raise InputError(
-            f"There are {len(paired):,} links; advice needs at least {LEAST_LINKS}. Link again with more known pairs."
-        )
-    return paired
 
 
 def with_search(ways: tuple[Way, ...], gains: dict[str, np.ndarray]) -> tuple[Way, ...]:
@@ -218,7 +206,7 @@ def gains(paired: Paired, asked: Asked, map: str, random_state: int) -> Iterator
         return rows
 
     yield "documents", ndcg(asked.by_b, merged, n, answers)
-    sure = sure if len(sure) >= LEAST_LINKS else paired
+    sure = sure if len(sure) >= 10 else paired
     linked = {int(row): place for place, row in enumerate(sure.pairs[:, 0])}
     among = [{linked[row]: grade for row, grade in each.items() if row in linked} for each in answers]
     x, y = sure.vectors()
@@ -343,27 +331,17 @@ def read_answers(path: str | Path, queries: Collection, documents: Collection) -
     missing = [name for name in ("query", "document") if name not in table.names]
     if missing:
         raise InputError(f"{path} has no column {named(missing)}; answers are in query, document and relevance.")
-    rows = [_rows(table.values["query"], queries, f"query of {path}")]
-    rows.append(_rows(table.values["document"], documents, f"document of {path}"))
+    named_so = tuple(np.array(table.values[name], object) for name in ("query", "document"))
+    what = f"answers in {path}, of queries as A and documents as B,"
+    rows = resolve_pairs(named_so, queries, documents, what=what, unique=False)
     try:
-        grades = [float(each) for each in table.values.get("relevance", [1.0] * len(rows[0]))]
+        grades = [float(each) for each in table.values.get("relevance", [1.0] * len(rows))]
     except (TypeError, ValueError) as error:
         raise InputError(f"The relevance in {path} is not a number everywhere ({error}).") from error
     answers: list[dict[int, float]] = [{} for _ in range(len(queries))]
-    for query, document, grade in zip(*(each.tolist() for each in rows), grades, strict=True):
+    for (query, document), grade in zip(rows.tolist(), grades, strict=True):
         if grade > 0:
             answers[query][document] = grade
     if not any(answers):
         raise InputError(f"{path} names no document that answers a query; give some with a relevance above 0.")
     return answers
-
-
-def _rows(values: Sequence[Any], collection: Collection, what: str) -> np.ndarray:
-    """Rows of the objects that are named, refusing unknown ones."""
-    ids = np.arange(len(collection)) if collection.ids is None else collection.ids
-    row_of = {str(each): row for row, each in enumerate(ids.tolist())}
-    rows = [row_of.get(str(value), -1) for value in values]
-    unknown = [value for value, row in zip(values, rows, strict=True) if row < 0]
-    if unknown:
-        raise InputError(f"The column {what} names {named(unknown)}, which {collection.name} does not have.")
-    return np.array(rows, np.int64)

@@ -25,8 +25,6 @@ from veclink.threads import multiply
 KINDS = ("blend", "la2m", "procrustes", "ridge")
 DEFAULT_MAP = "blend"
 """Chosen on SciFact by NDCG@100 of merged collections (`veclink bench merge-sure`); "la2m" is the paper's."""
-LEAST_LINKS = 10
-"""Links that a map is fitted to at least."""
 STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Ridge strengths that are tried, as multiples of the mean variance of x."""
 CHUNK = 4096  # rows or pairs at a time

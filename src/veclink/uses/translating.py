@@ -27,7 +27,7 @@ from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 from veclink.threads import computing
 from veclink.uses.linked_pairs import GivenLinks, pairs_of
-from veclink.uses.maps import DEFAULT_MAP, KINDS, LEAST_LINKS, Affine, Local, Map, Moments, Paired, fit_map
+from veclink.uses.maps import DEFAULT_MAP, KINDS, Affine, Local, Map, Moments, Paired, fit_map
 
 Source = np.ndarray | Collection | str | Path
 CHUNK = 8192  # rows that are translated at a time
@@ -130,12 +130,9 @@ class Translator:
             Called for every kind that is tried.
         """
         check_map(map)
-        left, right = open_collection(a, payload=False), open_collection(b, payload=False)
-        pairs, weight = pairs_of(links, left, right, by_id=False)
-        if reverse:
-            left, right, pairs = right, left, pairs[:, ::-1]
-        paired = paired_rows(pairs, weight, left, right)
-        return fit_translator(paired, map, check=check, random_state=random_state, progress=progress)
+        paired = paired_links(links, a, b)
+        given = paired.turned() if reverse else paired
+        return fit_translator(given, map, check=check, random_state=random_state, progress=progress)
 
     @property
     def warning(self) -> str | None:
@@ -207,13 +204,22 @@ class Translator:
             return cls(fitted, *about)
 
 
+def paired_links(links: GivenLinks, a: Source, b: Source) -> Paired:
+    """The links between two collections whose vectors have a direction; each counts by its probability."""
+    left, right = open_collection(a, payload=False), open_collection(b, payload=False)
+    return paired_rows(*pairs_of(links, left, right, by_id=False), left, right)
+
+
 def paired_rows(pairs: np.ndarray, weight: np.ndarray, a: Collection, b: Collection) -> Paired:
-    """The pairs (m, 2) of rows that both have a direction, and how much each counts (m,)."""
+    """The pairs (m, 2) of rows that both have a direction, and how much each counts (m,); too few are refused."""
     clouds = []
     for side, each in (("A", a), ("B", b)):
         clouds.append(prepare(each, centre=False, skip_zero=True, side=side))
         forget_pages(each.vectors)
     usable = np.isin(pairs[:, 0], clouds[0].rows) & np.isin(pairs[:, 1], clouds[1].rows)
+    if usable.sum() < 10:
+        links = plural(int(usable.sum()), "link")
+        raise InputError(f"There are {links}; a map needs at least 10. Link again with more known pairs.")
     rows = np.column_stack([cloud.positions(rows) for cloud, rows in zip(clouds, pairs[usable].T, strict=True)])
     return Paired(clouds[0], clouds[1], rows, weight[usable])
 
@@ -228,11 +234,6 @@ def fit_translator(
     progress: ProgressListener | None = None,
 ) -> Translator:
     """A translator from paired rows; see `Translator.fit`."""
-    if len(paired) < LEAST_LINKS:
-        raise InputError(
-            f"There are {plural(len(paired), 'link')}; a map needs at least {LEAST_LINKS}. "
-            "Link again with more known pairs."
-        )
     rng = np.random.default_rng(random_state)
     fitted = paired.only(np.sort(rng.permutation(len(paired))[:100_000]))  # more fit no better
     fold = rng.permutation(len(fitted)) % FOLDS
