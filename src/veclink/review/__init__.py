@@ -40,7 +40,7 @@ class Review:
         self._band, self._queues = banded(links)
         self._place = {(x, y): place for place, (x, y) in enumerate(links.pairs.tolist())}
         none = np.zeros(len(links), bool)
-        self._before = estimate(count_bands(self._band, links.probability, none, none))
+        self.before = estimate(count_bands(self._band, links.probability, none, none))
 
     def next(self, order: str = "doubtful", *, skipped: bool = False) -> dict[str, Any] | None:
         """The next open (or skipped) link; None when there is none. The longest skipped comes first."""
@@ -118,7 +118,7 @@ class Review:
         return None if undone is None else self._place.get(undone, -1)
 
     def state(self) -> dict[str, Any]:
-        """Counts, bands, the estimate before and after the answers, and the last answers."""
+        """Counts, bands, the estimate after the answers, and the last answers."""
         code = self._answered()
         accepted, rejected, skipped = (code == i for i in range(len(ANSWERS)))
         counts = count_bands(self._band, self.links.probability, accepted, rejected)
@@ -127,10 +127,7 @@ class Review:
             "accepted": int(accepted.sum()),
             "rejected": int(rejected.sum()),
             "skipped": int(skipped.sum()),
-            "taken": len(self.journal.accepted()),
-            "seeds": len(self.seed_pairs()[0]),
             "estimate": estimate(counts),
-            "before": self._before,
             "bands": [each for each in zip(LABELS, DOUBTFUL, counts, strict=True) if each[2].links],
             "recent": [
                 (self._place.get(each.pair), each.answer, side(self.a, each.pair[0])["headline"])
