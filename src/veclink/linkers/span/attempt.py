@@ -18,10 +18,9 @@ from veclink.linkers.span.constants import (
     CONVERGED_FEW_ROWS,
     FEW_ROWS,
     GUESSED,
-    HOPEFUL,
     MAX_CHANCE,
     MIN_DIM_FOR_SEED_CHECK,
-    PROBE_ROUNDS,
+    PROBE,
     SHORT,
 )
 from veclink.linkers.span.growing import Pool, grow, query_order
@@ -130,9 +129,10 @@ def grown_along(search: Search, projections: Projections, in_full: GrowthSchedul
         rounds, views = SHORT
         short = replace(schedule, rounds=rounds, views=views)
         return search.grow(guessed(clouds, pairs[holds]), short)
-    short = replace(schedule, rounds=PROBE_ROUNDS)
+    rounds, hopeful = PROBE
+    short = replace(schedule, rounds=rounds)
     probed = search.grow(guessed(clouds, pairs), short)
-    if probed.agreed < HOPEFUL * queries.extent:
+    if probed.agreed < hopeful * queries.extent:
         return probed
     return search.grow(guessed(clouds, probed.pairs), in_full)
 

@@ -82,17 +82,15 @@ SOFT_PAIRS: Final = 9_000_000
 # minilm–mpnet, α = .3: 833 of 1,155 links of the pool right, from the seeds alone 62 of 481).
 SOFT_MIN_DIMENSION: Final = 128
 
-# Rounds and views of the short growths that follow an alignment: a probe, and of large clouds the growth itself.
-# Origin not recorded.
-PROBE_ROUNDS: Final = 3
+# Rounds of the probe that follows an alignment, and the share of the smaller cloud that a start which will converge
+# agrees on after it; of large clouds, rounds and views of the growth itself. Both save time alone: without the probe,
+# what fails grows in full.
+PROBE: Final = (3, 0.1)
 SHORT: Final = (6, 3)
 
 # Of large clouds: how many of an alignment's best pairs to begin with, at least, and as a share of the rows asked.
 # Origin not recorded.
 GUESSED: Final = (500, 0.1)
-
-# Share of the smaller cloud that a start which will converge agrees on after the probe. Origin not recorded.
-HOPEFUL: Final = 0.1
 
 # --- Alignment ----------------------------------------------------------------------------------------------------
 

@@ -33,41 +33,38 @@ Found = TypeVar("Found")
 # Pairs of rows, one of each cloud, that a search looks at: all of 500 × 4,400, or 1,483 of both. Chosen for its time.
 SEARCHED_PAIRS: Final = 2_200_000
 
-# Beginnings (at least, at most), one for so many pairs of rows, the groups of either side that they are tried on, how
-# often the groups are drawn anew, and the steps of that. Of 1,000 turns on reddit with e5 (α = .3, four splits), 5, 7,
-# 12 and 15 end right on 200 groups, 2 and 14 on 100, 10 and 14 on 400, which take four times as long; on all rows none
-# to four. Groups of equal mass lead nowhere (3 of 4,000), nor do those that are alike in 16 directions alone (9). That
-# small clouds have fewer beginnings bounds their time.
+# Beginnings (at least, at most), one for so many pairs of rows; the groups of either side that they are tried on,
+# sifted on, and carried on where there are many rows; how often the groups are drawn anew, and the steps of that. Of
+# 1,000 turns on reddit with e5 (α = .3, four splits), 5, 7, 12 and 15 end right on 200 groups, 2 and 14 on 100, 10 and
+# 14 on 400, which take four times as long; on all rows none to four. Groups of equal mass lead nowhere (3 of 4,000),
+# nor do those that are alike in 16 directions alone (9). That small clouds have fewer beginnings bounds their time.
 BEGINNINGS: Final = (64, 1536, 600)
-GROUPS: Final = 200
+GROUPS: Final = (200, 400, 1_500)
 GROUPINGS: Final = (4, 10)
 
 # Share of them, the best by their sum, of which it is asked how they fit directions that they did not look at (of all
-# PRINCIPAL_DIRECTIONS); how many are then sifted on groups, how many of those carried on, on rows or (see LAST_GROUPS)
-# on groups, and how many of those go on to the end there. Of 2,048 turns the nearest to the right one is by its sum in
-# place 1 to 331, among the best 500 by how it fits the rest in place 2 to 10, and a second one in 0 to 16 (reddit and
-# stackexchange, mpnet–e5 at α = .3, minilm–e5 at .15); after sifting the rest still tells more than the sum. The sum of
-# those carried on was 24.4 to 25.5 where nothing was right, 25.4 to 26.1 with 96 to 220 of 613 right, enough to grow
-# from.
+# PRINCIPAL_DIRECTIONS); how many are then sifted on groups, how many of those carried on, on rows or, where there are
+# many, on groups, and how many of those go on to the end there. Of 2,048 turns the nearest to the right one is by its
+# sum in place 1 to 331, among the best 500 by how it fits the rest in place 2 to 10, and a second one in 0 to 16
+# (reddit and stackexchange, mpnet–e5 at α = .3, minilm–e5 at .15); after sifting the rest still tells more than the
+# sum. The sum of those carried on was 24.4 to 25.5 where nothing was right, 25.4 to 26.1 with 96 to 220 of 613 right,
+# enough to grow from.
 LOOKED_AT: Final = 0.25
 SIFTED_OF_ROWS: Final = 64
-CARRIED_ON: Final = 8
-CARRIED_THROUGH: Final = 3
+CARRIED_ON: Final = (8, 3)
 
-# Groups that turns are sifted on, and where there are many rows, the share of them, the best by their sum, that is; and
-# the round at which the others are let go is HALFWAY. Right ones are among the first 64 of 1,000 or far behind (reddit
-# with e5, α = .15: places 3 to 238 of 2,048), and afterwards in places 0 to 13.
-SIFTED_GROUPS: Final = 400
+# Where there are many rows, the share of turns, the best by their sum, that is sifted; the round at which the others
+# are let go is HALFWAY. Right ones are among the first 64 of 1,000 or far behind (reddit with e5, α = .15: places 3 to
+# 238 of 2,048), and afterwards in places 0 to 13.
 SIFTED_SHARE: Final = 0.125
 
 # Rows of a cloud that a search draws its groups from at most; rows of the smaller cloud from which the last rounds run
-# on groups too; how many groups; and how many beginnings are tried there. Two halves of 24,000 titles
+# on groups too; and how many beginnings are tried there. Two halves of 24,000 titles
 # that share no row (minilm–e5): from 1,483 rows of both no title comes near its partner, from so many groups of 12,000
 # rows 33 to 40 % are nearest to theirs, of 8,000 rows 37 %, of 4,096 none; from 600 groups 32 %, from 3,000 47 % in
 # twice the time. With 2,048 beginnings 3 of 3 splits end so, with 1,024 and 8 carried on 3 of 3, with 512 and 4 2 of 3.
 SEARCHED_ROWS: Final = 32_768
 MANY_ROWS: Final = 6_000
-LAST_GROUPS: Final = 1_500
 BEGINNINGS_OF_MANY: Final = 1024
 
 # Rounds, directions (from, to) and sharpness β (from, to) of the three. With 15 rounds instead of 30 a third fewer
@@ -162,7 +159,7 @@ class _Search:
             beginnings = min(beginnings, BEGINNINGS_OF_GIVEN)
         begun = random_turns(beginnings, self.everything[0].shape[1], self.rng)
         parts = np.array_split(begun, GROUPINGS[0])
-        joints = [self.on_groups(part, GROUPS, TRIED) for part in parts]
+        joints = [self.on_groups(part, GROUPS[0], TRIED) for part in parts]
         return self.best(np.concatenate(joints), beginnings)
 
     def on_groups(self, joints: np.ndarray, count: int, schedule: Schedule) -> np.ndarray:
@@ -208,8 +205,8 @@ def _among_rows(search: _Search, sampled: Sampled, wide: Sides) -> np.ndarray:
     tried = search.tried(worthwhile)
     likely = tried[: max(SIFTED_OF_ROWS, round(LOOKED_AT * len(tried)))]
     fit_more = fitting(likely, TRIED, SIFTED_OF_ROWS)
-    sifted = search.on_groups(fit_more, SIFTED_GROUPS, SIFTED)
-    hopeful = fitting(sifted, SIFTED, CARRIED_ON)
+    sifted = search.on_groups(fit_more, GROUPS[1], SIFTED)
+    hopeful = fitting(sifted, SIFTED, CARRIED_ON[0])
     ends = search.carried(hopeful, WeightedRows(rows), range(CARRIED.rounds))
     return search.best(ends, 1)[0]
 
@@ -218,10 +215,10 @@ def _among_groups(search: _Search) -> np.ndarray:
     """The same on groups alone: two samples of many rows have few partners in one another, and groups have theirs."""
     tried = search.tried(BEGINNINGS_OF_MANY)
     likely = tried[: round(SIFTED_SHARE * len(tried))]
-    sifted = search.on_groups(likely, SIFTED_GROUPS, SIFTED)
-    on = grouped(search.everything, LAST_GROUPS, search.rng)
-    halfway = search.carried(search.best(sifted, CARRIED_ON), on, range(HALFWAY))
-    through = search.best(halfway, CARRIED_THROUGH)
+    sifted = search.on_groups(likely, GROUPS[1], SIFTED)
+    on = grouped(search.everything, GROUPS[2], search.rng)
+    halfway = search.carried(search.best(sifted, CARRIED_ON[0]), on, range(HALFWAY))
+    through = search.best(halfway, CARRIED_ON[1])
     return search.best(search.carried(through, on, range(HALFWAY, CARRIED.rounds)), 1)[0]
 
 
