@@ -35,6 +35,7 @@ from veclink_bench.pages import (
     MADE,
     NUMBER,
     RESULTS,
+    STUDIES,
     TABLE,
     USED,
     VOUCHED,
@@ -91,7 +92,7 @@ def stale_results() -> list[str]:
     found = []
     linked = [name.replace("-", "_") for name in EXPERIMENTS if name not in WITHOUT_LINKS]
     kept = [file for file in linked if (RESULTS / "experiments" / f"{file}.json").exists()]
-    for file in sorted({*kept, *older(), "real-report"}):
+    for file in sorted({*kept, *older(), *STUDIES}):
         again = f"`veclink bench {file.replace('_', '-')} --full` measures again what is not current"
         try:
             measured = release_of(cells_of(file)) or NOW

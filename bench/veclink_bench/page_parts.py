@@ -15,7 +15,7 @@ from veclink_bench.experiments.merging import by_map
 from veclink_bench.experiments.tables import grouped, pair_name, trials_of, values
 from veclink_bench.places import BENCH
 from veclink_bench.real_table import kinds_table
-from veclink_bench.studies.catalogues import kept, page_table
+from veclink_bench.studies.catalogues import page_table
 from veclink_bench.table_figures import CellsOf
 from veclink_bench.versions import measured_with, release
 
@@ -222,7 +222,7 @@ PARTS: dict[str, Callable[[CellsOf], str]] = {
     "starts": starts,
     "new-rows": new_rows,
     "real-cases": real_cases,
-    "catalogues": lambda _: page_table(kept()),
+    "catalogues": lambda cells_of: page_table(cells_of("catalogues")),
     "ray-matching": ray_matching,
     "merge-choices": partial(bodies, "merge-sure"),
     "advice": partial(bodies, "advise"),

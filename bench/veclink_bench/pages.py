@@ -42,7 +42,7 @@ from veclink_bench.experiments import EXPERIMENTS, load
 from veclink_bench.experiments.tables import Cell, grouped, values
 from veclink_bench.page_parts import PARTS
 from veclink_bench.places import BENCH, PAGE, ROOT
-from veclink_bench.studies.real import kept_trials
+from veclink_bench.studies.real import last_of_each
 from veclink_bench.versions import measured_with, older
 
 RESULTS = BENCH / "results"
@@ -55,6 +55,7 @@ CONSTANTS = re.compile(r"<!-- constants ([\w. ]+) -->\n.*?<!-- end -->", re.DOTA
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 MADE = re.compile(r"<!-- made ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
 
+STUDIES = ("real-report", "catalogues")  # whose trials are lines of results/experiments/NAME.PART.jsonl
 USED: set[str] = set()
 """The files whose cells were asked for."""
 
@@ -144,15 +145,15 @@ def _constant(parts: list[str]) -> str:
 
 
 def cells_of(file: str) -> list[Cell]:
-    """The cells of a result file, or the trials of one half of `veclink bench real` (real-HALF)."""
+    """The cells of a result file, or the trials of a study."""
     USED.add(file)
     return _cells(file)
 
 
 @cache
 def _cells(file: str) -> list[Cell]:
-    if file.startswith("real-"):
-        return kept_trials(file.removeprefix("real-"))
+    if file in STUDIES:
+        return last_of_each(*sorted((RESULTS / "experiments").glob(f"{file}.*.jsonl")))
     read = _read(f"experiments/{file}")
     if "cells" in read:
         return list(read["cells"].values())

@@ -31,7 +31,7 @@ from veclink_bench.real_cases import Case, Corpora, Problem, catalogue
 from veclink_bench.real_table import Trials, kinds_table
 from veclink_bench.studies import real
 from veclink_bench.studies.real import Line
-from veclink_bench.versions import version_of
+from veclink_bench.versions import is_current, method_of, version_of
 
 MODELS = ("minilm", "e5")
 WAYS = (MODELS, MODELS[::-1])
@@ -114,8 +114,8 @@ def unrelated(left: str, right: str, corpora: Corpora, rng: np.random.Generator)
 def trial(cell: Cell, corpora: Corpora) -> Line:
     """One draw: what was found, what the links say of themselves, and what is true."""
     problem = cell.problem(corpora)
-    head: Line = {"case": cell.name, "kind": cell.kind, "label": cell.label, "version": version_of("span")}
-    head |= {"method": cell.method, "from": cell.start}
+    head: Line = {"case": cell.name, "kind": cell.kind, "label": cell.label, "method": cell.method, "from": cell.start}
+    head |= {"version": version_of(method_of(head))}
     if cell.method == ONE_MODEL:
         return head | {"true": ceiling(problem)}
     given: dict[str, Any] = {"seeds": problem.seeds}
@@ -244,7 +244,7 @@ def main() -> None:
         print(tables(kept()))
         return
     path = real.RESULTS / f"catalogues.{options.part.replace('/', '-of-')}.jsonl"
-    known = {line["case"] for line in real.read_lines(path) if line["version"] == version_of("span")}
+    known = {line["case"] for line in real.read_lines(path) if is_current(line)}
     corpora = Corpora(options.data)
     for cell in real.part_of([cell for cell in cells(options.trials) if options.only in cell.name], options.part):
         if cell.name not in known:
