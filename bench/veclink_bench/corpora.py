@@ -99,7 +99,7 @@ def encode_corpus(folder: Path, model: str, file: Path, texts: list[str] | None 
     from veclink_bench.encoders import encode
 
     texts = read_corpus(folder).texts if texts is None else texts
-    found = encode(texts, model, cache=folder / ".encoded.sqlite")
+    found = encode(texts, model)
     with written_whole(file) as temporary:
         np.save(temporary, found.astype(np.float16))
 
