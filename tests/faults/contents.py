@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from veclink.data.collection import digest
 from veclink.data.links import Links
 from veclink.errors import InputError
-from veclink.files.fingerprints import digest
 from veclink.stores.opening import open_collection, open_target
 from veclink.uses.translating import Translator
 

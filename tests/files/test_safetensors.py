@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from veclink.files.safetensors import read_header, read_tensor, write_tensors
+from veclink.files.safetensors import read_tensors, write_tensors
 
 TENSORS = {
     "single": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -30,7 +30,7 @@ def test_what_the_package_writes_is_read(tmp_path: Path) -> None:
     path = tmp_path / "x.safetensors"
     native = {name: tensor.astype(tensor.dtype.newbyteorder("=")) for name, tensor in TENSORS.items()}
     save_file(native, path, metadata={"about": "papers"})
-    entries, metadata = read_header(path)
+    tensors, metadata = read_tensors(path)
     assert metadata == {"about": "papers"}
     for name, tensor in TENSORS.items():
-        assert np.array_equal(read_tensor(path, entries[name]), tensor)
+        assert np.array_equal(tensors[name], tensor)

@@ -23,7 +23,13 @@ def test_no_mutated_input_ends_in_anything_but_a_sentence(tmp_path: Path) -> Non
 
 def test_every_kind_of_store_and_file_is_mutated() -> None:
     names = {target.name for target in TARGETS}
-    called = {"parquet_folder": "parquet folder", "lance": "lancedb", "files": "parquet", "postgres": "url"}
+    called = {
+        "parquet_folder": "parquet folder",
+        "lance": "lancedb",
+        "parquet_file": "parquet",
+        "files": "npz",
+        "postgres": "url",
+    }
     called |= {"s3": "url", "s3_lance": "url"}  # what is in a bucket is read as the same files are
     kinds = {called.get(kind, kind) for kind in CLASSES} | {ending[1:] for ending in FILE_ENDINGS}
     assert kinds - names == set()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from store_kinds import KINDS, STREAMED, Kind, ids_of, payload_of, rows_of
-from veclink.errors import InputError, VeclinkError
+from veclink.errors import InputError
 from veclink.stores import open_store
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
@@ -201,22 +201,6 @@ def test_reading_what_is_not_there_makes_nothing(tmp_path: Path, kind: Kind) -> 
     with pytest.raises(InputError, match="does not exist"):
         open_collection(kind.url(tmp_path, "papers"))
     assert list(tmp_path.iterdir()) == []
-
-
-@each(KINDS)
-def test_a_store_closed_in_the_middle_is_an_error_or_harmless(tmp_path: Path, kind: Kind) -> None:
-    url = written(kind.url(tmp_path, "papers"), rows_of(500), ids_of(kind.ids[0], 500))
-    parts: list[np.ndarray] = []
-    store = open_store(url)
-    try:
-        for batch in store.batches(50):
-            parts.append(np.array(batch.vectors))
-            store.close()
-    except VeclinkError as error:
-        assert "could not be read" in str(error) and "papers" in str(error)
-    else:
-        assert np.array_equal(np.concatenate(parts), rows_of(500))  # never fewer rows without a word
-    store.close()
 
 
 @each(KINDS)

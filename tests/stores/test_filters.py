@@ -36,5 +36,5 @@ def test_filters_without_a_sense_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize("condition", ["id<>1", "id!=1", "id==1", "id=>1"])
 def test_a_comparison_that_is_not_known_is_refused_and_not_taken_for_another(condition: str) -> None:
-    with pytest.raises(InputError, match="comparison that is not known; known are =, <, <=, > and >="):
+    with pytest.raises(InputError, match="no known comparison"):
         parse_url(f"sqlite:///papers.db?where={quote(condition)}#papers")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import uuid
 from collections import Counter
 from collections.abc import Sequence
@@ -69,8 +70,7 @@ class Collection:
         if self.payload is not None and not hasattr(self.payload, "num_rows"):
             kind = type(self.payload).__name__
             raise InputError(
-                f"{self.name} has payload that is a {kind}, and here it is an Arrow table; "
-                "veclink.open_collection(vectors, payload=...) takes frames, lists and files too."
+                f"{self.name} has payload that is a {kind}, no Arrow table; give it to open_collection(…, payload=…)."
             )
         if self.payload is not None and self.payload.num_rows != n:
             raise InputError(
@@ -126,8 +126,7 @@ def _check_vectors(vectors: np.ndarray, name: str) -> None:
     kind = vectors.dtype
     if not (kind.kind == "f" and kind.itemsize in (2, 4, 8)) and kind != np.int8:
         raise InputError(
-            f"{name} holds {kind} of shape {vectors.shape}; vectors are float16, float32, float64, or int8 with a "
-            "scale, so convert them first."
+            f"{name} holds {kind} of shape {vectors.shape}; convert them to float16, float32, float64 or int8."
         )
 
 
@@ -158,6 +157,37 @@ def fingerprint(collection: Collection) -> str:
     return hashlib.sha256(repr(collection.vectors.shape).encode() + b"".join(parts)).hexdigest()[:16]
 
 
+def digest(*parts: Any) -> str:
+    """Hexadecimal letters that differ where one of the parts does.
+
+    Parameters
+    ----------
+    *parts : Any
+        Arrays count by their shape, type and numbers; everything else by its JSON, or by its `repr` where JSON has
+        no word for it.
+    """
+    made = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            described = f"{part.shape} {part.dtype.str} ".encode() + np.ascontiguousarray(part).tobytes()
+        else:
+            described = json.dumps(part, sort_keys=True, default=repr).encode()
+        made.update(len(described).to_bytes(8, "little"))
+        made.update(described)
+    return made.hexdigest()[:16]
+
+
+def rows_digest(vectors: np.ndarray) -> str:
+    """Hexadecimal letters that differ where any of the (n, d) numbers does; reads all of them, a few at a time."""
+    made = hashlib.sha256(f"{vectors.shape} {vectors.dtype.str}".encode())
+    width = max(1, vectors[:1].nbytes)
+    step = max(1, 8 * PART_BYTES // width)
+    for start in range(0, len(vectors), step):
+        made.update(np.ascontiguousarray(vectors[start : start + step]).data)
+        forget_pages(vectors)
+    return made.hexdigest()[:16]
+
+
 def scale_is_large(collection: Collection) -> bool:
     """Whether int8 times its scale can be beyond what float32 holds."""
     return collection.scale is not None and float(np.max(collection.scale, initial=0.0)) > LARGEST_SCALE
@@ -175,20 +205,17 @@ def _shaped_scale(scale: Any, vectors: np.ndarray, name: str) -> float | np.ndar
     if scale is None:
         return None
     n, d = vectors.shape
-    if vectors.dtype != np.int8:
-        raise InputError(f"{name} has a scale but its vectors are {vectors.dtype}; only int8 vectors have one.")
     values = np.asarray(scale, dtype=np.float32)
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise InputError(f"{name} has a scale that is negative or not finite; a scale is a positive number.")
-    if values.size == 1:
+    usable = vectors.dtype == np.int8 and np.isfinite(values).all() and not (values < 0).any()
+    if usable and values.size == 1:
         return float(values.reshape(()))
-    if values.ndim == 1 and n == d == len(values):
-        raise InputError(f"{name} has {n:,} rows, dimensions and scales; give the scale as (n, 1) or as (1, d).")
-    if values.shape in ((d,), (1, d)):
-        return values.reshape(1, d)
-    if values.shape in ((n,), (n, 1)):
-        return values.reshape(n, 1)
-    raise InputError(f"{name} has a scale of shape {values.shape}; for {n:,} x {d:,} vectors give 1, {d:,} or {n:,}.")
+    if usable and (values.ndim == 2 or n != d):
+        for shape, meant in (((d,), (1, d)), ((n,), (n, 1))):
+            if values.shape in (shape, meant):
+                return values.reshape(meant)
+    raise InputError(
+        f"{name} has a scale that fits no int8 vectors; give a positive number, or some of shape (1, {d}) or ({n}, 1)."
+    )
 
 
 def as_ids(values: Sequence[Any] | np.ndarray, name: str = "ids") -> np.ndarray:
@@ -211,9 +238,9 @@ def as_ids(values: Sequence[Any] | np.ndarray, name: str = "ids") -> np.ndarray:
     ids = array.tolist()
     strange = [row for row, value in enumerate(ids) if isinstance(value, bool) or not isinstance(value, _KINDS)]
     if strange:
+        kind = type(ids[strange[0]]).__name__
         raise InputError(
-            f"{name} has ids that are neither integers nor strings ({type(ids[strange[0]]).__name__}) in row "
-            f"{named(strange)}; give every row an integer or a string."
+            f"{name} has ids that are neither integers nor strings ({kind}) in row {named(strange)}; fix them."
         )
     if all(isinstance(value, (int, np.integer)) and -(2**63) <= value < 2**63 for value in ids):
         return np.array(ids, dtype=np.int64)

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from veclink import __version__
+from veclink.data.collection import digest
 from veclink.data.summary import PAIRS, fits, wrong_values
 from veclink.data.titles import TEXTS
 from veclink.errors import InputError, named
 from veclink.files.atomic import alone, flush, written_whole
-from veclink.files.fingerprints import digest
 from veclink.files.tables import (
     metadata_of,
     read_csv,

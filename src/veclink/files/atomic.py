@@ -22,6 +22,8 @@ from typing import Any
 
 from veclink.errors import InputError, OutputError, StoreError, VeclinkError, named, readable_size
 
+MORE_ROOM = "make room, or name another folder in VECLINK_SCRATCH"
+
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -94,8 +96,7 @@ def check_replaceable(target: Path, may_replace: Callable[[str], bool]) -> None:
     others = [name for _, _, names in os.walk(target) for name in names if not may_replace(name)]
     if others:
         raise InputError(
-            f"{target} holds other files, which would be lost: {named(sorted(others))}; "
-            "choose another folder, or move them away first."
+            f"{target} holds other files, which would be lost: {named(sorted(others))}; choose another folder."
         )
 
 
@@ -137,8 +138,7 @@ def _told(path: str | os.PathLike[str]) -> Iterator[None]:
         raise
     except OSError as error:
         raise OutputError(
-            f"Could not write {path}: {error.strerror or error}; make room there or choose another place (nothing was "
-            "left behind)."
+            f"Could not write {path}: {error.strerror or error}; make room, or choose another place (nothing is left)."
         ) from error
 
 
@@ -221,11 +221,10 @@ def alone(target: Path) -> Iterator[None]:
     with _told(target):
         while True:
             with suppress(FileNotFoundError):  # whoever held it took the file away
-                # another user's may be there, who may have been killed
-                how = os.O_RDWR | os.O_CREAT
-                if lock == target or (lock.exists() and not os.access(lock, os.W_OK)):
-                    how = os.O_RDONLY
-                held = os.open(lock, how | getattr(os, "O_NOFOLLOW", 0), 0o666)
+                how = os.O_RDWR if sys.platform == "win32" else os.O_RDONLY | os.O_NOFOLLOW
+                if not lock.exists():  # another user's may be there, who may have been killed
+                    how |= os.O_CREAT
+                held = os.open(lock, how, 0o666)
                 while not lock_open(held, wait=True) and sys.platform == "win32":  # which waits for ten seconds
                     pass  # others wait as long as need be, but on network file systems without locks
                 if os.path.samestat(os.fstat(held), os.stat(lock)):
@@ -277,15 +276,11 @@ def scratch_home(needs: int = 0, what: str = "") -> Path:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows where home is
         if given:
-            raise OutputError(
-                f"{given} cannot be written to ({getattr(error, 'strerror', None) or error}); name another folder in "
-                "VECLINK_SCRATCH."
-            ) from error
+            reason = getattr(error, "strerror", None) or error
+            raise OutputError(f"VECLINK_SCRATCH={given} cannot be written to ({reason}); name another.") from error
         home = Path(gettempdir())
     free = shutil.disk_usage(home).free
     if needs > free:
-        raise OutputError(
-            f"The {what} need {readable_size(needs)} in {home} and there are {readable_size(free)}; "
-            "make room, or name another folder in VECLINK_SCRATCH."
-        )
+        there = f"{readable_size(free)} in {home}"
+        raise OutputError(f"The {what} need {readable_size(needs)}, and there are {there}; {MORE_ROOM}.")
     return home

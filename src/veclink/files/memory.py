@@ -52,10 +52,8 @@ def check_fits(path: Path, size: int, most: int | None = None) -> None:
     """
     most = most_memory() if most is None else most
     if size > most:
-        raise InputError(
-            f"{path} has {readable_size(path.stat().st_size)} and would need {readable_size(size)} of memory, where "
-            f"{readable_size(most)} can be had; write it uncompressed (.npy), or in parts."
-        )
+        sizes = f"{readable_size(size)} of memory, where {readable_size(most)} can be had"
+        raise InputError(f"{path} would need {sizes}; write it uncompressed (.npy), or in parts.")
 
 
 FLOOR = 500_000_000
@@ -106,8 +104,7 @@ def limited(most: int, what: str) -> Iterator[None]:
         yield
     except MemoryError as error:
         raise InputError(
-            f"{what} needs more than {readable_size(most)} of memory to be read; it may be damaged, or hold far more "
-            "than its size shows. Give more with --memory, or write it in parts."
+            f"{what} needs more than {readable_size(most)} of memory to be read; give more (--memory), or check it."
         ) from error
     finally:
         if before is not None:

@@ -23,36 +23,30 @@ DTYPES = {
 }  # fmt: skip
 
 
-def read_header(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """The entry of each tensor, for `read_tensor`, and the texts in the header."""
+def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The tensors of a file, memory-mapped (bfloat16 becomes float32 in memory), and the texts in its header."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if length > size - 8:
-            raise InputError(f"{path} has {size:,} bytes but its header says it needs {length + 8:,}; it was cut off.")
-        header = json.loads(file.read(length))
-    metadata = header.pop("__metadata__", {})
-    entries = {name: {**entry, "start": 8 + length} for name, entry in header.items()}
-    return entries, metadata
+        start = 8 + int.from_bytes(file.read(8), "little")
+        _check_size(path, size, start)
+        header = json.loads(file.read(start - 8))
+    metadata, tensors = header.pop("__metadata__", {}), {}
+    for name, entry in header.items():
+        if entry["dtype"] not in DTYPES:
+            raise InputError(
+                f"{path} holds {entry['dtype']} numbers, which are not known here; convert them to F16 or F32."
+            )
+        dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(entry["shape"])
+        begin, end = (start + offset for offset in entry["data_offsets"])
+        _check_size(path, size, max(end, begin + dtype.itemsize * int(np.prod(shape))))
+        stored = np.memmap(path, dtype, "r", begin, shape) if begin < end else np.empty(shape, dtype)
+        tensors[name] = (stored.astype(np.uint32) << 16).view(np.float32) if entry["dtype"] == BFLOAT else stored
+    return tensors, metadata
 
 
-def read_tensor(path: Path, entry: Mapping[str, Any]) -> np.ndarray:
-    """A tensor, memory-mapped; bfloat16 becomes float32 in memory."""
-    if entry["dtype"] not in DTYPES:
-        raise InputError(
-            f"{path} holds {entry['dtype']} numbers, which cannot be read here; convert them to F16 or F32."
-        )
-    dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(entry["shape"])
-    begin, end = (entry["start"] + offset for offset in entry["data_offsets"])
-    size = path.stat().st_size
-    if end > size or end - begin != dtype.itemsize * int(np.prod(shape)):
-        raise InputError(f"{path} has {size:,} bytes and its header names {end:,}; it was cut off.")
-    if begin == end:
-        return np.empty(shape, dtype)
-    stored = np.memmap(path, dtype=dtype, mode="r", offset=begin, shape=shape)
-    if entry["dtype"] == BFLOAT:
-        return (stored.astype(np.uint32) << 16).view(np.float32)
-    return stored
+def _check_size(path: Path, size: int, needed: int) -> None:
+    if needed > size:
+        raise InputError(f"{path} has {size:,} bytes but its header says it needs {needed:,}; it was cut off.")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
@@ -60,12 +54,10 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], metadata: Mappi
     names = {dtype: name for name, dtype in DTYPES.items()}  # of two names the later one: U16, not BF16
     little = {name: np.ascontiguousarray(each, each.dtype.newbyteorder("<")) for name, each in tensors.items()}
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
-    start = 0
+    end = 0
     for name, tensor in little.items():
-        end = start + tensor.nbytes
-        kind = names[tensor.dtype.str]
-        header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [start, end]}
-        start = end
+        start, end = end, end + tensor.nbytes
+        header[name] = {"dtype": names[tensor.dtype.str], "shape": tensor.shape, "data_offsets": (start, end)}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)  # the numbers begin at a multiple of eight
     with path.open("wb") as file:

@@ -60,10 +60,8 @@ def read_columns(path: Path, wanted: Sequence[str]) -> Columns:
     """Those of the `wanted` columns that a .csv or .parquet file has."""
     if path.suffix.lower() == ".csv":
         return read_csv(path, wanted)
-    with _opened_parquet(path) as file:
-        names = file.schema_arrow.names
-        table = file.read(columns=[name for name in wanted if name in names])
-    table.validate(full=True)  # text that is none would be noticed only where it is looked at
+    names = pq.read_schema(path).names
+    table = read_parquet(path, [name for name in wanted if name in names])
     values = {name: table.column(name).to_pylist() for name in table.column_names}
     return Columns(names, values, "row", range(table.num_rows))
 
@@ -91,25 +89,14 @@ def read_csv(path: Path, wanted: Sequence[str] | None = None, *, whole: bool = F
     return Columns(names, values, "line", lines)
 
 
-def read_parquet(path: Path) -> pa.Table:
-    """A Parquet file as a table, with its metadata."""
-    with _opened_parquet(path) as file:
-        table = file.read()
-    table.validate(full=True)
-    return table
-
-
-@contextmanager
-def _opened_parquet(path: Path) -> Iterator[Any]:
-    """A Parquet file that fits into memory."""
+def read_parquet(path: Path, wanted: Sequence[str] | None = None) -> pa.Table:
+    """The `wanted` columns of a Parquet file that fits into memory, or all of them, with its metadata."""
     with limited(most_memory(), str(path)), pq.ParquetFile(path) as file:
-        check_fits(path, unpacked_size(file.metadata))
-        yield file
-
-
-def unpacked_size(metadata: Any) -> int:
-    """Bytes that the columns of a Parquet file have before they are compressed, as its metadata says."""
-    return sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+        groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+        check_fits(path, sum(each.total_byte_size for each in groups))
+        table = file.read(columns=wanted)
+    table.validate(full=True)  # text that is none would be noticed only where it is looked at
+    return table
 
 
 def write_table(

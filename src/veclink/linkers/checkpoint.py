@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from veclink import __version__
+from veclink.data.collection import digest
+from veclink.data.collection import fingerprint as vectors_fingerprint
 from veclink.errors import InputError
 from veclink.files.atomic import written_whole
-from veclink.files.fingerprints import digest, rows_to_compare
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors
 from veclink.progress import Progress, ProgressListener
@@ -123,12 +124,11 @@ def _seal(said: str, arrays: State) -> str:
 
 
 def fingerprint(a: Cloud, b: Cloud, anchors: Anchors | None, options: dict[str, Any]) -> str:
-    """A name that differs where inputs (by size, type and a sample of rows), anchors, options or version do."""
+    """A name that differs where inputs, anchors, options or version do."""
     parts: list[Any] = [__version__, options]
     for cloud in (a, b):
-        source = cloud.collection
-        parts += [len(cloud), *rows_to_compare(source.vectors), source.scale]
-        parts.append(cloud.mean)  # of all rows: another row anywhere shows in it
+        vectors = cloud.collection.vectors
+        parts += [len(cloud), vectors.dtype.str, vectors_fingerprint(cloud.collection), cloud.mean]
     if anchors is not None:
         parts += [anchors.left, anchors.right, anchors.pairs]
     return digest(*parts)

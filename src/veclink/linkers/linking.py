@@ -12,14 +12,13 @@ import numpy as np
 
 from veclink.backends import chosen_device, machines_at
 from veclink.data.agreement import ColumnMatches, match_column, most_matches
-from veclink.data.collection import Collection, fingerprint
+from veclink.data.collection import Collection, digest, fingerprint
 from veclink.data.links import Links
 from veclink.data.pairs import KnownPairs, resolve_seeds
 from veclink.data.summary import NOT_LINKABLE, judged_anew, with_ranges
 from veclink.data.titles import texts_of
 from veclink.data.words import Reason
 from veclink.errors import InputError, named
-from veclink.files.fingerprints import digest
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import (
     Anchors,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,17 +39,16 @@ def matrix(column: pa.Array, start: int, dimension: int | None, source: str) -> 
     dimension = int(lengths[0]) if dimension is None else dimension
     other = np.flatnonzero(lengths != dimension)
     if len(other):
-        raise InputError(
-            f"{source} has vectors of {dimension:,} numbers, but of {lengths[other[0]]:,} in row "
-            f"{named(other + start)}; give all the same length."
-        )
+        rows = f"of {lengths[other[0]]:,} in row {named(other + start)}"
+        raise InputError(f"{source} has vectors of {dimension:,} numbers, but {rows}; give all the same length.")
     # bool and string lists cannot be viewed, and are refused by Collection with their type in the sentence
     return values.to_numpy(zero_copy_only=False).reshape(len(column), dimension)
 
 
 def ids_of(column: pa.ChunkedArray | pa.Array, source: str) -> np.ndarray:
     """A column of ids as int64, or as str."""
-    return as_ids(id_values(column), source)
+    whole = pa.types.is_integer(column.type) and not column.null_count
+    return as_ids(column.to_numpy() if whole else column.to_pylist(), source)
 
 
 def batch_of(columns: Mapping[str, Any]) -> pa.RecordBatch:
@@ -66,13 +67,6 @@ def column_of(vectors: np.ndarray) -> pa.Array:
     """(n, d) vectors as a column of lists of fixed size."""
     numbers = pa.array(np.ascontiguousarray(vectors).reshape(-1))
     return pa.FixedSizeListArray.from_arrays(numbers, vectors.shape[1])
-
-
-def id_values(column: pa.ChunkedArray | pa.Array) -> Any:
-    """Ids as they are in a column, for `as_ids`: an array of integers, or a list of anything else."""
-    if pa.types.is_integer(column.type) and not column.null_count:
-        return column.to_numpy()
-    return column.to_pylist()
 
 
 def id_column(ids: np.ndarray) -> pa.Array:
@@ -104,31 +98,29 @@ def one_table(tables: Sequence[pa.Table]) -> pa.Table:
         return whole
 
 
-def records_of(batch: Batch, schema: Any = None, *, id_name: str = "id", vector_name: str = "vector") -> pa.Table:
-    """The columns id (where there are ids), vector, and the payload; cast to `schema` where one is given."""
-    columns: dict[str, Any] = {} if batch.ids is None else {id_name: id_column(batch.ids)}
-    columns[vector_name] = column_of(batch.vectors)
-    if batch.payload is not None:
-        for name in batch.payload.column_names:
-            if name in columns:
-                raise InputError(f"The payload has a field {name!r}, as the ids or vectors are called; rename it.")
-            columns[name] = batch.payload.column(name)
-    table = pa.table(columns)
-    if schema is None:
-        return table
-    if set(table.column_names) != set(schema.names):
-        raise InputError(
-            f"The first rows have the fields {schema.names} and later ones {table.column_names}; give all the same."
-        )
-    try:
-        return table.select(schema.names).cast(schema)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"Later rows have other kinds of values than the first ones ({reason}).") from error
+def records_of(batch: Batch) -> pa.Table:
+    """The columns `id` (where there are ids), `vector`, and the payload."""
+    columns: dict[str, Any] = {} if batch.ids is None else {ID: id_column(batch.ids)}
+    columns[VECTOR] = column_of(batch.vectors)
+    payload = pa.table({}) if batch.payload is None else batch.payload
+    for name in payload.column_names:
+        if name in columns:
+            raise InputError(f"The payload has a field {name!r}, as the ids or vectors are called; rename it.")
+        columns[name] = payload.column(name)
+    return pa.table(columns)
 
 
+def vectors_of(table: pa.Table) -> np.ndarray:
+    """The (n, d) vectors in the records of a batch."""
+    column = table.column(VECTOR).combine_chunks()
+    return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), column.type.list_size)
+
+
+_COMPARED = {"=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _VECTORS = ("vector", "embedding", "vectors", "embeddings")
 IDS = ("id", "ids")
+ID, VECTOR = IDS[0], _VECTORS[0]
+"""What the columns of ids and of vectors are called where they are written."""
 
 
 def id_field(names: Sequence[str]) -> str | None:
@@ -149,10 +141,8 @@ def choose_vector(wanted: str | None, names: Sequence[str], candidates: Sequence
     for each in (candidates, usual):
         if len(each) == 1:
             return each[0]
-    raise InputError(
-        f"{name} has {len(candidates)} fields that could be the vectors, {named(list(candidates))}, among "
-        f"{named(list(names))}; name one, ?vector=…, or call it `vector`."
-    )
+    found = f"{len(candidates)} fields that could be the vectors, {named(list(candidates))}"
+    raise InputError(f"{name} has {found}; name one, ?vector=…, or call it `vector`.")
 
 
 def choose_id(wanted: str | None, names: Sequence[str], name: str) -> str | None:
@@ -171,23 +161,11 @@ def check_known(conditions: Sequence[Condition], fields: Sequence[str], name: st
         )
 
 
-def matching(table: pa.Table | None, conditions: Sequence[Condition], name: str) -> Any:
-    """Which rows of a payload satisfy all conditions, as a numpy array of booleans."""
-    functions = {"=": "equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
-    check_known(conditions, [] if table is None else table.column_names, name)
-    assert table is not None
-    kept: Any = None
-    for condition in conditions:
-        try:
-            holds = getattr(pc, functions[condition.sign])(table.column(condition.field), condition.value)
-        except Exception as error:  # Arrow's errors of type have no common kind
-            raise InputError(
-                f"{name} cannot compare {condition.field!r} with {condition.value!r} "
-                f"({table.schema.field(condition.field).type}); give a value of its kind."
-            ) from error
-        holds = pc.fill_null(holds, False)
-        kept = holds if kept is None else pc.and_(kept, holds)
-    return kept.to_numpy()
+def filter_of(conditions: Sequence[Condition], fields: Sequence[str], name: str) -> Any:
+    """The filters of a URL as Arrow takes them; None without any."""
+    check_known(conditions, fields, name)
+    kept = [_COMPARED[each.sign](pc.field(each.field), each.value) for each in conditions]
+    return reduce(operator.and_, kept) if kept else None
 
 
 NAMELESS = "__index_level_"
@@ -226,7 +204,7 @@ def collection_of(frame: Any) -> Collection:
     key = id_field(rest.column_names)
     if key is None and len(index) == 1 and (index[0].startswith(NAMELESS) or can_be_ids(rest.column(index[0]))):
         key = index[0]
-    ids = None if key is None else id_values(rest.column(key))
+    ids = None if key is None else ids_of(rest.column(key), name)
     gone = {key, *(each for each in index if each.startswith(NAMELESS))}
     rest = rest.drop_columns([each for each in rest.column_names if each in gone])
     payload = rest.replace_schema_metadata(None) if rest.num_columns else None

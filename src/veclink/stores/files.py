@@ -5,74 +5,35 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
+import pyarrow as pa
 
 from veclink.data.collection import Collection, as_ids, numbers
 from veclink.errors import InputError, named
 from veclink.files.atomic import flush, unchanged, written_whole
-from veclink.files.fingerprints import file_digest
 from veclink.files.memory import check_fits
-from veclink.files.safetensors import read_header, read_tensor, write_tensors
-from veclink.files.tables import metadata_of, read_csv, readable, unpacked_size, with_metadata
+from veclink.files.safetensors import read_tensors, write_tensors
+from veclink.files.tables import read_csv, readable
 from veclink.stores.arrow import (
+    ID,
     choose_vector,
+    filter_of,
     id_field,
-    id_values,
-    is_list,
-    matching,
-    matrix,
-    records_of,
+    ids_of,
     table_of,
+    vectors_of,
 )
 from veclink.stores.protocol import BATCH, Batch, Store
 from veclink.stores.urls import FILE_ENDINGS, Address, known_endings
 
-
-def read_parquet(path: Path, vector: str | None, most: int | None) -> Collection:
-    """The vectors in `vector`, `embedding` or the only list column; ids in `id`; scales of int8 vectors in `scale`."""
-    with pq.ParquetFile(path, memory_map=True) as file:
-        schema = file.schema_arrow
-        lists = [field.name for field in schema if is_list(field.type)]
-        name = choose_vector(vector, schema.names, lists, str(path))
-        check_fits(path, unpacked_size(file.metadata), most)
-        vectors = _parquet_vectors(file, name, str(path))
-        rest = file.read(columns=[column for column in schema.names if column != name])
-        rest.validate(full=True)  # Arrow reads text that is none, and complains where it is looked at
-    ids = scale = None
-    if (id_name := id_field(rest.column_names)) is not None:
-        ids, rest = id_values(rest.column(id_name)), rest.drop_columns([id_name])
-    if vectors.dtype == np.int8 and "scale" in rest.column_names:
-        # one row would read as one number for all, which is the same thing
-        scale, rest = rest.column("scale").to_numpy().reshape(-1, 1), rest.drop_columns(["scale"])
-    return Collection.from_array(
-        vectors, ids=ids, payload=rest if rest.num_columns else None, scale=scale, name=str(path)
-    )
-
-
-def _parquet_vectors(file: Any, name: str, source: str) -> np.ndarray:
-    """The column as one array: a view of what Arrow decoded where that is one piece, else filled batch by batch."""
-    total, vectors, start = file.metadata.num_rows, None, 0
-    for batch in file.iter_batches(batch_size=max(1, min(total, 65_536)), columns=[name]):
-        block = matrix(batch.column(0), start, None if vectors is None else vectors.shape[1], source)
-        if len(block) == total:
-            return block
-        if vectors is None:
-            vectors = np.empty((total, block.shape[1]), block.dtype)
-        vectors[start : start + len(block)] = block
-        start += len(block)
-    if vectors is None:
-        kind = file.schema_arrow.field(name).type
-        width = getattr(kind, "list_size", 1)
-        return np.empty((0, width), kind.value_type.to_pandas_dtype())
-    return vectors
+ROW = "\0row"
 
 
 def read_jsonl(path: Path) -> Collection:
@@ -80,55 +41,36 @@ def read_jsonl(path: Path) -> Collection:
     rows: list[np.ndarray] = []
     ids: list[Any] = []
     payload: list[dict[str, Any]] = []
-    vector_name = id_name = None
+    names: list[str] = []
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
-            record = _record(line, number, path)
-            if vector_name is None:
-                lists = [key for key, value in record.items() if isinstance(value, list)]
-                vector_name, id_name = (
-                    choose_vector(None, list(record), lists, f"{path}, line {number},"),
-                    id_field(list(record)),
-                )
-            values = record.pop(vector_name, None)
-            with suppress(ValueError):  # lists in the list, of several lengths
-                values = np.asarray(values)
-            if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "fiu":
-                raise InputError(
-                    f"{path} has no list of numbers in `{vector_name}` of line {number:,}; repair or remove that line."
-                )
-            rows.append(values.astype(np.float32))
-            if len(rows[-1]) != len(rows[0]):
-                raise InputError(
-                    f"{path} has {len(rows[-1]):,} numbers in line {number:,} and {len(rows[0]):,} in the first; "
-                    "give all vectors the same length."
-                )
-            if id_name is not None:
-                if id_name not in record:
-                    raise InputError(
-                        f"{path} has no `{id_name}` in line {number:,}, but has in the first; give all lines one."
-                    )
-                ids.append(record.pop(id_name))
+            try:
+                record = json.loads(line)
+                if not isinstance(record, dict):
+                    raise ValueError("it is no object")
+                if not rows:
+                    lists = [key for key, value in record.items() if isinstance(value, list)]
+                    names = [choose_vector(None, list(record), lists, f"{path}, line {number},")]
+                    names += filter(None, [id_field(list(record))])
+                if not record.keys() >= set(names):
+                    raise ValueError(f"it has no {named([each for each in names if each not in record])}")
+                values, *key = (record.pop(name) for name in names)
+                vector = np.asarray(values)  # lists in the list, of several lengths, are none
+                if vector.ndim != 1 or vector.dtype.kind not in "fiu" or (rows and len(vector) != len(rows[0])):
+                    raise ValueError(f"{names[0]!r} is not a list of as many numbers as the first")
+            except InputError:
+                raise
+            except ValueError as error:
+                reason = getattr(error, "msg", error)
+                raise InputError(f"{path} cannot be read in line {number:,} ({reason}); repair that line.") from error
+            rows.append(vector.astype(np.float32))
+            ids += key
             payload.append(record)
     if not rows:
         raise InputError(f"{path} is empty; write one JSON object with a `vector` per line.")
-    return Collection.from_array(
-        np.stack(rows), ids=ids if id_name is not None else None, payload=table_of(payload), name=str(path)
-    )
-
-
-def _record(line: str, number: int, path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path} is not JSON in line {number:,} ({error.msg}, column {error.colno}); repair it."
-        ) from error
-    if not isinstance(record, dict):
-        raise InputError(f"{path} has no JSON object in line {number:,}; write one object with a `vector` per line.")
-    return record
+    return Collection.from_array(np.stack(rows), ids or None, table_of(payload), name=str(path))
 
 
 def read_file(address: Address, most: int | None = None, *, ids: bool = True) -> Collection:
@@ -146,15 +88,18 @@ def read_file(address: Address, most: int | None = None, *, ids: bool = True) ->
     if address.id is not None:
         if collection.payload is None or address.id not in collection.payload.column_names:
             raise InputError(f"{path} has no field {address.id!r} for its ids.")
-        collection = replace(collection, ids=id_values(collection.payload.column(address.id)))
+        collection = replace(collection, ids=ids_of(collection.payload.column(address.id), str(path)))
     if address.where:
-        rows = np.flatnonzero(matching(collection.payload, address.where, str(path)))
-        assert collection.payload is not None
-        scale = collection.scale
+        payload, scale = collection.payload, collection.scale
+        payload = pa.table({}) if payload is None else payload
+        wanted = filter_of(address.where, payload.column_names, str(path))
+        with readable(f"{path} cannot be filtered", "give values of the kind that the fields have"):
+            numbered = payload.append_column(ROW, pa.array(np.arange(len(collection)))).filter(wanted)
+        rows = numbered.column(ROW).to_numpy()
         collection = Collection.from_array(
             collection.vectors[rows],
             collection.ids_at(rows),
-            collection.payload.take(rows),
+            numbered.drop_columns([ROW]),
             scale[rows] if isinstance(scale, np.ndarray) and len(scale) > 1 else scale,
             address.shown,
         )
@@ -162,17 +107,12 @@ def read_file(address: Address, most: int | None = None, *, ids: bool = True) ->
 
 
 def _read(path: Path, vector: str | None, most: int | None) -> Collection:
-    ending = path.suffix.lower()
-    if ending not in FILE_ENDINGS:
-        raise InputError(f"{path} is not a kind of file that is known; known are {known_endings()}.")
-    if vector is not None and ending != ".parquet":
+    ending = _ending(path)
+    if vector is not None:
         raise InputError(f"{path} takes no ?vector=…; only a Parquet file has several columns of vectors.")
     with readable(f"{path} cannot be read as {ending}", "check or write it again"):
-        if not path.is_file():
-            wrong = "is not a file; name one file of vectors" if path.exists() else "does not exist; check the name"
-            raise InputError(f"{path} {wrong}.")
-        if ending == ".parquet":
-            return read_parquet(path, vector, most)
+        if not path.exists():
+            raise InputError(f"{path} does not exist; check the name.")
         if ending == ".jsonl":
             return read_jsonl(path)
         if ending == ".npy":  # nothing of it is in memory until it is asked for
@@ -182,11 +122,18 @@ def _read(path: Path, vector: str | None, most: int | None) -> Collection:
                 check_fits(path, sum(each.file_size for each in archive.infolist()), most)
                 arrays = dict(stored)
         else:
-            arrays = {name: read_tensor(path, entry) for name, entry in read_header(path)[0].items()}
+            arrays = read_tensors(path)[0]
         matrices = [name for name, values in arrays.items() if values.ndim == 2]
         chosen = choose_vector(None, list(arrays), matrices, str(path))
         ids = arrays.get(id_field([name for name in arrays if name != chosen]) or "")
         return Collection.from_array(arrays[chosen], ids, scale=arrays.get("scale"), name=str(path))
+
+
+def _ending(path: Path) -> str:
+    ending = path.suffix.lower()
+    if ending not in FILE_ENDINGS:
+        raise InputError(f"{path} is not a kind of file that is known; known are {known_endings()}.")
+    return ending
 
 
 class FileStore(Store):
@@ -196,99 +143,74 @@ class FileStore(Store):
 
     def __init__(self, address: Address, *, writable: bool = False) -> None:
         super().__init__(address, writable=writable)
-        self._ending = self._path.suffix.lower()
-        if self._ending not in FILE_ENDINGS:
-            raise InputError(f"{self._path} is not a kind of file that is known; known are {known_endings()}.")
-        self.keeps_payload = self._ending in (".parquet", ".jsonl")
+        self._ending = _ending(self._path)
+        self.keeps_payload = self._ending == ".jsonl"
 
     @cached_property
     def _collection(self) -> Collection:
-        collection = read_file(self.address)
-        if collection.scale is None:
-            return collection
-        return replace(collection, vectors=numbers(collection, slice(None)), scale=None)  # what the numbers mean
+        return read_file(self.address)
 
     def in_the_way(self) -> str | None:
         return super().in_the_way() or (ids_in_the_way(self._path) if self._ending == ".npy" else None)
 
-    def count(self) -> int:
+    def _count(self) -> int:
         return len(self._collection)
 
-    def dimension(self) -> int:
+    def _dimension(self) -> int:
         return self._collection.dimension
 
-    @property
-    def dtype(self) -> np.dtype:
-        return self._collection.vectors.dtype
-
-    def metadata(self) -> dict[str, Any]:
-        if self._ending != ".parquet":
-            return {}
-        return metadata_of(pq.read_schema(self._path))
-
-    def batches(self, size: int = BATCH, *, payload: bool = True) -> Iterator[Batch]:
+    def batches(self, size: int = BATCH, *, payload: bool = True) -> Generator[Batch]:
         whole = self._collection
         for start in range(0, len(whole), size):
-            rows = slice(start, min(start + size, len(whole)))
-            taken = whole.payload.slice(start, rows.stop - start) if payload and whole.payload is not None else None
-            yield Batch(np.asarray(whole.vectors[rows]), whole.ids_at(rows), taken)
+            rows = slice(start, start + size)
+            kept = whole.payload.slice(start, size) if payload and whole.payload is not None else None
+            yield Batch(numbers(whole, rows), whole.ids_at(rows), kept)
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
+    def _create(self, first: pa.Table, tables: Iterator[pa.Table], metadata: dict[str, Any]) -> None:
         if self._ending == ".npy":
-            with written_with_ids(self._path) as (path, keep):
-                keep(_write_npy(path, first, batches))
-            return
+            return write_with_ids(self._path, lambda path: _write_npy(path, first, tables))
         with written_whole(self._path) as path:
-            if self._ending == ".parquet":
-                schema = with_metadata(records_of(first).schema, metadata)
-                with pq.ParquetWriter(path, schema) as writer:
-                    for batch in batches:
-                        writer.write_table(records_of(batch, schema))
-            elif self._ending == ".jsonl":
+            if self._ending == ".jsonl":
                 with path.open("w", encoding="utf-8") as file:
-                    for batch in batches:
-                        for record in records_of(batch).to_pylist():
+                    for table in tables:
+                        for record in table.to_pylist():
                             file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
             else:
-                _write_whole(path, batches, metadata)
+                _write_whole(path, pa.concat_tables(tables), metadata)
 
 
-def _write_npy(path: Path, first: Batch, batches: Iterator[Batch]) -> list[str] | None:
+def _write_npy(path: Path, first: pa.Table, tables: Iterator[pa.Table]) -> list[str] | None:
     """Write the vectors as they come, and give the ids, if there are any."""
-    dtype, dimension = first.vectors.dtype, first.vectors.shape[1]
-    rows = 0
-    ids: list[str] = []
+    like, rows = vectors_of(first), 0
+    ids: list[str] | None = [] if ID in first.column_names else None
     with path.open("wb+") as file:
 
-        def header() -> None:
+        def header() -> None:  # numpy pads it so that a greater count fits in later
             file.seek(0)
-            described = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False}
-            np.lib.format.write_array_header_2_0(file, {**described, "shape": (rows, dimension)})
+            described = {"descr": np.lib.format.dtype_to_descr(like.dtype), "fortran_order": False}
+            np.lib.format.write_array_header_2_0(file, {**described, "shape": (rows, like.shape[1])})
 
-        header()  # numpy pads it so that a greater count fits in later
-        start = file.tell()
-        for batch in batches:
-            file.write(np.ascontiguousarray(batch.vectors, dtype=dtype).data)
-            ids += [] if batch.ids is None else map(str, batch.ids.tolist())
-            rows += len(batch)
         header()
-        if file.tell() != start:
-            raise InputError(f"{rows:,} rows need a longer header than .npy was given; write Parquet instead.")
-    return None if first.ids is None else ids
+        for table in tables:
+            file.write(vectors_of(table).data)
+            rows += len(table)
+            if ids is not None:
+                ids += map(str, table.column(ID).to_pylist())
+        header()
+    return ids
 
 
-def _write_whole(path: Path, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
+def _write_whole(path: Path, whole: pa.Table, metadata: dict[str, Any]) -> None:
     """.npz and .safetensors begin with the sizes of what follows, so all of it has to be there first."""
-    parts = list(batches)
-    arrays: dict[str, Any] = {"vectors": np.concatenate([part.vectors for part in parts])}
-    if parts[0].ids is not None:
-        ids = np.concatenate([part.ids for part in parts if part.ids is not None])
+    arrays: dict[str, Any] = {"vectors": vectors_of(whole)}
+    if ID in whole.column_names:
+        ids = ids_of(whole.column(ID), str(path))
         arrays["ids"] = ids.astype(str) if ids.dtype == object else ids  # no pickled objects
     if path.suffix.lower() == ".npz":
         with path.open("wb") as file:
             np.savez(file, **arrays)
         return
-    if arrays.get("ids", np.empty(0, np.int64)).dtype.kind == "U":
+    if ID in whole.column_names and arrays["ids"].dtype.kind == "U":
         raise InputError("safetensors files keep integer ids only, and these are text; write Parquet instead.")
     write_tensors(path, arrays, {"veclink": json.dumps(metadata)})
 
@@ -310,10 +232,8 @@ def read_ids_beside(path: Path) -> np.ndarray | None:
             return None
         # where both are others, somebody wrote both anew, or a run was killed before it replaced either
         if same_ids != same_vectors:
-            raise InputError(
-                f"{path} and {ids} were not written together, as {file} shows; write both again, or remove that file "
-                "if the ids do belong to the vectors."
-            )
+            shown = f"{path} and {ids} were not written together, as {file} shows"
+            raise InputError(f"{shown}; write both again, or remove that file if they do belong together.")
     return read_ids(ids)
 
 
@@ -324,40 +244,50 @@ def ids_in_the_way(path: Path) -> str | None:
     return str(ids) if ids.is_file() and of_others else None
 
 
-@contextmanager
-def written_with_ids(path: Path) -> Iterator[tuple[Path, Callable[[Sequence[str] | None], None]]]:
-    """Where to write vectors that are to be at `path`, and what keeps their ids beside them, or says they have none.
+def write_with_ids(path: Path, write: Callable[[Path], Sequence[str] | None]) -> None:
+    """Have `write` make the vectors that are to be at `path`, and keep the ids that it gives beside them.
 
     Put in place are first the record of their fingerprints, then the ids, and at last the vectors.
     """
     file = ids_file(path)
-    kept: list[bool] = []
+    place, record = _record_of(path)
     with ExitStack() as stack:
         vectors = stack.enter_context(written_whole(path))
-
-        def keep(ids: Sequence[str] | None) -> None:
-            kept.append(ids is not None)
-            if ids is None and not file.is_file():
-                return
-            if any(not each or "\n" in each or each.endswith("\r") for each in ids or ()):
-                raise InputError(f"{path} cannot keep empty ids or line breaks; write Parquet instead.")
-            fingerprints = {"vectors": file_digest(vectors), "ids": None}
-            if ids is not None:
-                written = stack.enter_context(written_whole(file))
-                written.write_text("".join(f"{each}\n" for each in ids), encoding="utf-8")
-                fingerprints["ids"] = _text_digest(written)
-            place, record = _record_of(path)
-            if place.exists() and record is None:
-                raise InputError(f"{place} is there already and is about something else; choose another name.")
-            stack.enter_context(written_whole(place)).write_text(json.dumps(fingerprints) + "\n", encoding="utf-8")
-
-        yield vectors, keep
-    if not any(kept):  # the record goes last, as it says that the ids are not theirs
-        file.unlink(missing_ok=True)
+        ids = write(vectors)
+        if ids is None and not file.is_file():
+            return
+        if any(not each or "\n" in each or each.endswith("\r") for each in ids or ()):
+            raise InputError(f"{path} cannot keep empty ids or line breaks; write Parquet instead.")
+        if place.exists() and record is None:
+            raise InputError(f"{place} is there already and is about something else; choose another name.")
+        fingerprints = {"vectors": file_digest(vectors), "ids": None}
+        if ids is not None:
+            written = stack.enter_context(written_whole(file))
+            written.write_text("".join(f"{each}\n" for each in ids), encoding="utf-8")
+            fingerprints["ids"] = _text_digest(written)
+        stack.enter_context(written_whole(place)).write_text(json.dumps(fingerprints) + "\n", encoding="utf-8")
+    if ids is None:  # the record goes last, as it says that the ids are not theirs
+        file.unlink()
         flush(path.parent)
-        place, record = _record_of(path)
-        if record is not None:
-            place.unlink()
+        place.unlink()
+
+
+def file_digest(path: Path) -> str:
+    """Letters that differ where the size or the content of a file does.
+
+    All of a file of up to 64 MB counts, and 256 evenly spread blocks of a larger one, its first and last among them: a
+    collection larger than memory is not read once more for its fingerprint.
+    """
+    size, block = path.stat().st_size, 64 << 10
+    starts: Any = range(0, size, block)
+    if size > 64 << 20:
+        starts = np.linspace(0, size - block, 256).astype(np.int64).tolist()
+    made = hashlib.sha256(size.to_bytes(8, "little"))
+    with path.open("rb") as file:
+        for start in starts:
+            file.seek(start)
+            made.update(file.read(block))
+    return made.hexdigest()[:16]
 
 
 def table_path(path: Path) -> Path:

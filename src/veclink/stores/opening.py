@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -16,12 +16,12 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from veclink.data.collection import Collection, as_ids
-from veclink.errors import InputError, OutputError, StoreError, plural, readable_size
-from veclink.files.atomic import scratch_file
+from veclink.errors import InputError, OutputError, StoreError, readable_size
+from veclink.files.atomic import MORE_ROOM, scratch_file, unchanged
 from veclink.files.memory import limited, reading_memory, size_of
 from veclink.progress import Progress, ProgressListener
 from veclink.stores.arrow import collection_of, is_frame, one_table
-from veclink.stores.files import read_file, read_ids
+from veclink.stores.files import ids_file, read_file, read_ids, read_ids_beside
 from veclink.stores.payloads import tell_of_ids, with_payload
 from veclink.stores.protocol import BATCH, Store
 from veclink.stores.urls import CLASSES, FILE_ENDINGS, STORE_ENDINGS, Address, is_url, parse_url
@@ -83,9 +83,8 @@ def open_store(source: str | Path, *, write: bool = False) -> Store:
     if write:
         return store
     try:
-        with store.errors():
-            there, begun = store.exists(), store.half_written()
-        if begun:
+        there = store.exists()
+        if store.half_written():
             raise InputError(f"{store.name} was left half-written by a run that was stopped; write it again.")
         if not there:
             raise InputError(f"{store.name} does not exist; check the name.")
@@ -115,13 +114,17 @@ def _read(
     """The collection behind a URL or a path. ids: whether those of a file beside it are read."""
     address = address_of(source)
     most = reading_memory(memory, address.path)
-    if address.kind == "files":
-        with limited(most, address.shown):
+    with limited(most, address.shown):
+        if address.kind == "files":
             return read_file(address, most, ids=ids)
-    with limited(most, address.shown), open_store(source) as store:
-        with store.errors():
-            mapped = store.in_place(payload=payload)
-        return read_store(store, payload=payload, progress=progress) if mapped is None else mapped
+        with open_store(source) as store:
+            if address.kind != "parquet_file" or address.path is None:
+                return read_store(store, payload=payload, progress=progress)
+            with unchanged(address.path, ids_file(address.path)):
+                collection = read_store(store, payload=payload, progress=progress)
+                if ids and collection.ids is None:
+                    collection = replace(collection, ids=read_ids_beside(address.path))
+                return collection
 
 
 def address_of(source: str | Path) -> Address:
@@ -135,24 +138,21 @@ def address_of(source: str | Path) -> Address:
     try:
         if mark and Path(before).is_file() and not path.exists():  # a file with the options of a URL: t.parquet?id=sku
             return parse_url(f"{Path(before).absolute().as_uri()}?{options}")
-        return _address_of_path(path)
+        ending = path.suffix.lower()
+        kind = STORE_ENDINGS.get(ending, "files")
+        if ending not in (*FILE_ENDINGS, *STORE_ENDINGS) and path.is_dir():
+            if all(each.name.startswith(".") for each in path.glob("*.parquet")):
+                raise InputError(f"{path} is a folder, and no collection; name a file in it.")
+            kind = "parquet_folder"
+        with suppress(PermissionError):  # which is told when it is read
+            path.exists()
     except OSError as error:  # a name that is too long
         raise InputError(f"{str(source)[:60]}… cannot be opened ({error.strerror}); check the name.") from error
+    return Address(kind=kind, path=path, shown=str(path))
 
 
-def _address_of_path(path: Path) -> Address:
-    ending = path.suffix.lower()
-    if ending in STORE_ENDINGS:
-        return Address(kind=STORE_ENDINGS[ending], path=path, shown=str(path))
-    if ending not in FILE_ENDINGS and path.is_dir():
-        if any(not each.name.startswith(".") for each in path.glob("*.parquet")):
-            return Address(kind="parquet_folder", path=path, shown=str(path))
-        raise InputError(f"{path} is a folder, and no collection; name a file in it.")
-    with suppress(PermissionError):  # which is told when it is read
-        path.exists()
-    return Address(kind="files", path=path, shown=str(path))
-
-
+SCALE = "scale"
+"""The field of what int8 vectors are to be multiplied by."""
 SUSPECT, RATIO = 1 << 30, 100
 """Bytes of vectors from which on they are suspect if they are so many times the bytes of the files they are in."""
 BATCH_BYTES = 16 << 20  # of vectors, at most: a batch is held a few times over while it is read
@@ -162,35 +162,29 @@ def read_store(
     store: Store, *, payload: bool = True, progress: ProgressListener | None = None, size: int | None = None
 ) -> Collection:
     """The whole collection; its files have no names, and the system frees them with the last use."""
-    with store.errors():
-        count, dimension, dtype = store.count(), store.dimension(), store.dtype
+    count, dimension, dtype = store.count(), store.dimension(), store.dtype
+    shape = count, dimension if count else max(dimension, 1)
+    like = Collection.from_array(np.broadcast_to(np.zeros((), dtype), shape), name=store.name)  # or it is refused
     if not count:
-        return Collection.from_array(np.empty((0, max(dimension, 1)), dtype), name=store.name)
-    if dimension < 1:
-        raise InputError(f"{store.name} has {plural(count, 'row')} of {dimension} numbers; a vector needs at least 2.")
+        return like
     width = dimension * dtype.itemsize
     _check_ratio(store, count * width)
+    scaled = dtype == np.int8 and SCALE in store._fields
     vectors = scratch_file(count * width, f"vectors of {store.name}")
     tables = scratch_file(0, "payload")
     ids: list[np.ndarray] = []
     rows, began = 0, time.monotonic()
-    with vectors, tables:
-        for batch in store.batches(size or max(1, min(BATCH, BATCH_BYTES // width)), payload=payload):
-            if batch.vectors.shape[1] != dimension:
-                raise InputError(
-                    f"{store.name} has vectors of {dimension:,} numbers, but of {batch.vectors.shape[1]:,} from row "
-                    f"{rows:,} on; give all the same length."
-                )
+    batches = store.batches(size or max(1, min(BATCH, BATCH_BYTES // width)), payload=payload or scaled)
+    with vectors, tables, closing(batches):  # no engine is closed under a reader
+        for batch in batches:
             try:
                 vectors.write(np.ascontiguousarray(batch.vectors, dtype).data)
                 if batch.payload is not None:
                     with ipc.new_stream(tables, batch.payload.schema) as writer:
                         writer.write_table(batch.payload)
             except OSError as error:
-                raise OutputError(
-                    f"The scratch space is full ({error.strerror or error}) after {rows:,} rows; make room, or name "
-                    "another folder in VECLINK_SCRATCH."
-                ) from error
+                reason = error.strerror or error
+                raise OutputError(f"The scratch space is full after {rows:,} rows ({reason}); {MORE_ROOM}.") from error
             if batch.ids is not None:
                 ids.append(batch.ids.copy())  # a view of an Arrow column would keep the batch's vectors as well
             rows += len(batch)
@@ -201,17 +195,20 @@ def read_store(
             raise StoreError(f"{store.name} changed while it was read: of {count:,} rows {rows:,} came; read again.")
         vectors.flush()
         mapped = np.memmap(vectors, dtype, "r", shape=(rows, dimension))
-        return Collection.from_array(mapped, _one_kind(ids), _mapped_tables(tables), name=store.name)
+        table, scale = _mapped_tables(tables), None
+        if scaled:
+            # one row would read as one number for all, which is the same thing
+            scale, table = table.column(SCALE).to_numpy().reshape(-1, 1), table.drop_columns([SCALE])
+        kept = table if payload and table is not None and table.num_columns else None
+        return Collection.from_array(mapped, _one_kind(ids), kept, scale, store.name)
 
 
 def _check_ratio(store: Store, size: int) -> None:
     """Refuse vectors that are far more than the files that they are in: real ones hardly get smaller when packed."""
     path = store.address.path
     if path is not None and size > max(SUSPECT, RATIO * size_of(path)):
-        raise InputError(
-            f"{store.name} has {readable_size(size_of(path))} and would unpack to {readable_size(size)} of vectors; no "
-            "real ones do. Check where it comes from, or write its vectors as .npy."
-        )
+        packed, unpacked = readable_size(size_of(path)), readable_size(size)
+        raise InputError(f"{store.name} has {packed} and would unpack to {unpacked} of vectors; no real ones do.")
 
 
 def _mapped_tables(file: Any) -> Any:

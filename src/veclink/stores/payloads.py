@@ -21,7 +21,7 @@ from veclink.stores.arrow import (
     arrow_table,
     can_be_ids,
     id_field,
-    id_values,
+    ids_of,
     index_columns,
     is_frame,
 )
@@ -61,19 +61,18 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
     elif (numbers := _row_numbers(table, collection)) is not None:
         table = table.take(np.argsort(numbers))
     elif table.num_rows != len(collection):
-        raise InputError(
-            f"{name} has {plural(table.num_rows, 'line')} and {collection.name} {plural(len(collection), 'row')}; "
-            "give one line for each, in the order of the vectors, or a column `id` where these have ids of their own."
-        )
+        sizes = f"{plural(table.num_rows, 'line')} and {collection.name} {plural(len(collection), 'row')}"
+        raise InputError(f"{name} has {sizes}; give a line for each row, in their order, or a column `id`.")
     else:
         own = _own_ids(table, collection, source)
     index = [each for each in table.column_names if each.startswith(NAMELESS)]
     table = table.drop_columns(index).replace_schema_metadata(None)
     if own is None:
         return replace(collection, payload=table if table.num_columns else None)
-    ids: Any = id_values(table.column(own))  # they take their form there
     rest = table.drop_columns([own])
-    return replace(collection, ids=ids, ids_from=source, payload=rest if rest.num_columns else None)
+    return replace(
+        collection, ids=ids_of(table.column(own), name), ids_from=source, payload=rest if rest.num_columns else None
+    )
 
 
 def tell_of_ids(collection: Collection) -> None:
@@ -88,8 +87,7 @@ def tell_of_ids(collection: Collection) -> None:
     named_so = [name for name in like if can_be_ids(table.column(name))]
     if len(named_so) == 1:
         warnings.warn(
-            f"The rows of {collection.name} have no ids and go by their numbers, from 0; the column `{named_so[0]}` "
-            f"could name them: call it `id`, or, of a file that has vectors too, say FILE?id={named_so[0]}.",
+            f"{collection.name} has no ids, but `{named_so[0]}` could be them: call it `id`, or say ?id={named_so[0]}.",
             UnusedIdsWarning,
             stacklevel=3,
         )
@@ -115,10 +113,8 @@ def _table_of(payload: Any) -> Any:
         return pa.table({str(name): _column(values) for name, values in columns.items()})
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(
-            f"The payload is a {type(payload).__name__} that cannot be read ({reason}); give a file, a frame, columns "
-            "by their names, or a list of titles."
-        ) from error
+        kind = type(payload).__name__
+        raise InputError(f"The payload, a {kind}, cannot be read ({reason}); give a file, frame or list.") from error
 
 
 def _column(values: Any) -> Any:
@@ -147,8 +143,7 @@ def _own_ids(table: Any, collection: Collection, source: str) -> str | None:
     if collection.ids is not None or column is None or can_be_ids(table.column(column)):
         return column if collection.ids is None else None
     warnings.warn(
-        f"The column `{column}` of {source} does not give every line an id of its own, so it names no rows of "
-        f"{collection.name}: their ids are row numbers, from 0.",
+        f"`{column}` of {source} does not give every line an id of its own: {collection.name} goes by row numbers.",
         UnusedIdsWarning,
         stacklevel=3,
     )

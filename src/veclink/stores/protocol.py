@@ -1,35 +1,41 @@
 """Store: what a collection in a database or a file can be asked for, the same for all of them.
 
-An engine says what is there (`exists`, `count`, `dimension`, `dtype`), gives its columns as Arrow batches (`scan`) and
-makes a collection of batches (`_create`). All else is here.
+An engine says what is there (`_exists`, `_count`, `_dimension`, `dtype`), gives its columns as Arrow batches (`scan`)
+and makes a collection of Arrow tables (`_create`). All else is here, also that its errors become sentences.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 
-from veclink.data.collection import as_ids
+from veclink.data.collection import as_ids, digest
 from veclink.errors import InputError, OutputError, StoreError, VeclinkError, named, needed
 from veclink.files.atomic import alone, scratch_home
-from veclink.files.fingerprints import digest
 from veclink.files.tables import metadata_of
-from veclink.stores.arrow import choose_id, choose_vector, id_column, ids_of, is_list, matrix
+from veclink.stores.arrow import (
+    ID,
+    VECTOR,
+    choose_id,
+    choose_vector,
+    id_column,
+    ids_of,
+    is_list,
+    matrix,
+    records_of,
+)
 from veclink.stores.urls import Address
-
-if TYPE_CHECKING:
-    from veclink.data.collection import Collection
 
 BATCH = 8192
 """Rows of one batch, unless a store takes fewer at once."""
@@ -43,6 +49,8 @@ NO_ROOM = re.compile(
 )
 
 Id = int | str
+Note = tuple[Id | None, float | None]
+"""The linked object, and how probable that is; None both where there is none."""
 LINKED, PROBABILITY = "veclink_id", "veclink_probability"
 """The payload fields that `annotate` sets: the linked object of the other collection, and how probable that is."""
 KEY = "\0id"
@@ -71,22 +79,20 @@ class Store(ABC):
     """One collection in a store. Opened read-only; only one made with `writable` changes anything."""
 
     keeps_payload: bool = True  # whether what is written beside ids and vectors comes back
-    keeps_links: bool = True  # whether a table of links can be written there (`put_links`)
+    keeps_links: bool = True  # whether a table of links or notes can be written there (`put_links`, `annotate`)
     replaceable: bool = True  # whether a collection that is there can be replaced as a whole
-    needs: ClassVar[tuple[str, str, str] | None] = None  # the package behind it, what it is called, how it is installed
+    needs: ClassVar[tuple[str, ...]] = ()  # the package behind it, what it is called, how it is installed
     _open: ClassVar[tuple[str, ...]] = ("_connection", "_client", "_file")  # cached properties that are closed
 
     def __init__(self, address: Address, *, writable: bool = False) -> None:
         self.address = address
         self.writable = writable
-        self._closings = self._streams = 0
         self._is_alone = False
-        if self.needs is not None:
+        if self.needs:
             self._package()
 
     @classmethod
     def _package(cls) -> Any:
-        assert cls.needs is not None, f"{cls.__name__} needs no package"
         return needed(*cls.needs)
 
     @property
@@ -104,11 +110,36 @@ class Store(ABC):
 
     def exists(self) -> bool:
         """Whether the collection is there; asking makes nothing."""
-        return (self.address.path is None or self.address.path.exists()) and self._exists()
+        with self.errors():
+            return (self.address.path is None or self.address.path.exists()) and self._exists()
 
     def _exists(self) -> bool:
         """The same, where the file or folder is there."""
         return True
+
+    def count(self) -> int:
+        """How many rows there are, after the filters of the URL."""
+        with self.errors():
+            return self._count()
+
+    @abstractmethod
+    def _count(self) -> int: ...
+
+    def dimension(self) -> int:
+        """How many numbers each vector has."""
+        with self.errors():
+            return self._dimension()
+
+    @abstractmethod
+    def _dimension(self) -> int: ...
+
+    def metadata(self) -> dict[str, Any]:
+        """What the store says of the collection as a whole, and what was written with it."""
+        with self.errors():
+            return self._metadata()
+
+    def _metadata(self) -> dict[str, Any]:
+        return {}
 
     def in_the_way(self) -> str | None:
         """What a write would replace, by its name; None where the place is free."""
@@ -118,14 +149,6 @@ class Store(ABC):
         """Whether something of this name was begun and never finished; it does not count as being there."""
         return False
 
-    @abstractmethod
-    def count(self) -> int:
-        """How many rows there are, after the filters of the URL."""
-
-    @abstractmethod
-    def dimension(self) -> int:
-        """How many numbers each vector has."""
-
     @property
     def dtype(self) -> np.dtype:
         """What the numbers are read as: float16, float32 or int8."""
@@ -133,14 +156,19 @@ class Store(ABC):
 
     _fields: Any = ()  # the names of all fields, as far as they are known without reading rows
     _vectors: Any = ()  # those that could be vectors
-    _inner: Any = ()  # columns of `scan` that are there whatever is kept, a table of links too
+    _inner: Any = ()  # columns that `scan` gives of every collection, a table of links too
 
-    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[pa.RecordBatch]:
-        """These columns of all rows, or all but vectors that were not chosen; always in the same order.
+    def scan(self, size: int = BATCH, *, vectors: bool = True, payload: bool = True) -> Iterator[pa.RecordBatch]:
+        """The ids of all rows, the chosen vectors and the payload if they are wanted; always in the same order.
 
-        The filters of the URL hold. A column that is not known may be missing, and those of `_inner` may be there.
+        The filters of the URL hold.
         """
         raise NotImplementedError
+
+    def _names(self, vectors: bool, payload: bool) -> list[str]:
+        """The fields that `scan` gives; a table of links has neither ids nor vectors."""
+        own = {self._id, self._vector if vectors else None} if self._vectors else set()
+        return [each for each in self._fields if each in own or (payload and each not in self._vectors)]
 
     @cached_property
     def _vector(self) -> str:
@@ -152,40 +180,21 @@ class Store(ABC):
         """The column of the ids, if there is one."""
         return choose_id(self.address.id, [each for each in self._fields if each != self._vector], self.name)
 
-    def batches(self, size: int = BATCH, *, payload: bool = True) -> Iterator[Batch]:
+    def batches(self, size: int = BATCH, *, payload: bool = True) -> Generator[Batch]:
         """All rows in an order that stays the same while nothing is written."""
+        row, dimension = 0, None
         with self.errors():
             own = [self._vector, *([self._id] if self._id else [])]
-            row, closings = 0, self._closings
-            self._streams += 1  # no engine is closed under a reader
-            try:
-                for records in self.scan(None if payload else own, size):
-                    if not records.num_rows:
-                        continue
-                    rest = [each for each in records.schema.names if each not in (*own, *self._inner)]
-                    table = pa.Table.from_batches([records.select(rest)]) if payload and rest else None
-                    if table is not None:
-                        table.validate(full=True)  # text that is none would be noticed only where it is looked at
-                    yield Batch(
-                        matrix(records.column(own[0]), row, None, self.name).astype(self.dtype, copy=False),
-                        ids_of(records.column(own[1]), self.name) if self._id else None,
-                        table,
-                    )
-                    row += records.num_rows
-                    if self._closings != closings:
-                        raise StoreError(f"{self.name} could not be read (it was closed).")
-            finally:
-                self._streams -= 1
-                if self._closings != closings and not self._streams:
-                    self._close()
-
-    def in_place(self, *, payload: bool = True) -> Collection | None:
-        """The whole collection mapped where it lies, None where its vectors do not lie in one piece on the disk."""
-        return None
-
-    def metadata(self) -> dict[str, Any]:
-        """What the store says of the collection as a whole, and what was written with it."""
-        return {}
+            for records in self.scan(size, payload=payload):
+                if not records.num_rows:
+                    continue
+                rest = [each for each in records.schema.names if each not in (*own, *self._inner)]
+                table = pa.Table.from_batches([records.select(rest)]) if payload and rest else None
+                if table is not None:
+                    table.validate(full=True)  # text that is none would be noticed only where it is looked at
+                vectors = matrix(records.column(own[0]), row, dimension, self.name).astype(self.dtype, copy=False)
+                yield Batch(vectors, ids_of(records.column(own[1]), self.name) if self._id else None, table)
+                row, dimension = row + len(vectors), vectors.shape[1]
 
     def version(self) -> str:
         """Changes when the store knows that its rows have changed."""
@@ -210,12 +219,17 @@ class Store(ABC):
             yield
             return
         with alone(self.address.path or scratch_home() / digest(self.name)):
-            self._is_alone = True
             self._forget()
-            try:
-                yield
-            finally:
-                self._is_alone = False
+            with self._locked():
+                self._is_alone = True
+                try:
+                    yield
+                finally:
+                    self._is_alone = False
+
+    def _locked(self) -> AbstractContextManager[None]:
+        """What an engine does to the same end."""
+        return nullcontext()
 
     def write(
         self,
@@ -235,56 +249,46 @@ class Store(ABC):
             if not replace:
                 self.check_free()
             if state is not None and self.state() != state:
-                raise OutputError(
-                    f"{self.name} was changed meanwhile, and stays as it is now; run the same command again (in "
-                    "Python: append to it again)."
-                )
-            stream = iter(batches)
-            first = next(stream, None)
+                raise OutputError(f"{self.name} was changed meanwhile, and stays as it is now; run the same again.")
+            tables = _records(batches, self.name)
+            first = next(tables, None)
             if first is None:
                 raise InputError(f"There is no batch to write to {self.name}; give one, of 0 rows if need be.")
-            if first.payload is not None and not self.keeps_payload:
-                raise InputError(
-                    f"{self.name} keeps ids and vectors only, and there is payload in "
-                    f"{named(first.payload.column_names)}; leave it out, or choose a store that keeps it."
-                )
+            payload = [each for each in first.column_names if each not in (ID, VECTOR)]
+            if payload and not self.keeps_payload:
+                raise InputError(f"{self.name} keeps no payload, and there is {named(payload)}; choose another store.")
             rows = 0
 
-            def counted() -> Iterator[Batch]:
+            def counted() -> Iterator[pa.Table]:
                 nonlocal rows
-                for batch in _alike(first, stream, self.name):
-                    rows += len(batch)
-                    yield batch
+                for table in chain([first], tables):
+                    rows += table.num_rows
+                    yield table
 
             with self.errors("written"):
                 self._create(first, counted(), dict(metadata or {}))
             self._forget()
             return rows
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        """Replace or make the collection; `batches` begins with `first`, all checked to be alike."""
-        raise InputError(f"{self.name} is a kind of store that is only read; write to another.")
+    @abstractmethod
+    def _create(self, first: pa.Table, tables: Iterator[pa.Table], metadata: dict[str, Any]) -> None:
+        """Replace or make the collection; `tables` begins with `first`, and all have its schema."""
 
     def links(self) -> dict[tuple[Id, Id], float] | None:
         """The table of links with this name, None where there is none; something else of that name is an error."""
-        if not self.keeps_links:
-            raise InputError(f"{self.name} is a kind of store that holds no table of links; choose another.")
+        self._check_keeps_links()
         if not self.exists():
             return None
         found: dict[tuple[Id, Id], float] = {}
-
-        def check(names: Sequence[str]) -> None:
-            if sorted(names) != ["a", "b", "probability"]:
-                raise InputError(
-                    f"{self.name} is there and is no table of links: it has {named(list(names))}, links have a, b and "
-                    "probability; choose another name."
-                )
-
         with self.errors():
-            if self._fields and not self._inner:
-                check(self._fields)
-            for records in self.scan():
-                check([each for each in records.schema.names if each not in self._inner])
+            batches = list(self.scan(vectors=False))
+            for names in [each.schema.names for each in batches] or [self._fields]:
+                own = sorted(set(names) - set(self._inner))
+                if own != ["a", "b", "probability"] and (own or batches):
+                    raise InputError(
+                        f"{self.name} is there and is no table of links (a, b, probability), but has {named(own)}."
+                    )
+            for records in batches:
                 a, b = (ids_of(records.column(side), self.name).tolist() for side in "ab")
                 found |= dict(zip(zip(a, b, strict=True), records.column("probability").to_pylist(), strict=True))
         return found
@@ -297,25 +301,21 @@ class Store(ABC):
             kept.pop(pair, None)
         with self.errors("written"):
             a, b = (id_column(as_ids([pair[side] for pair in kept])) for side in (0, 1))
-            probability = pa.array(list(kept.values()), type=pa.float64())
-            self._create_table(pa.table([a, b, probability], names=["a", "b", "probability"]))
+            links = pa.table({"a": a, "b": b, "probability": pa.array(list(kept.values()), type=pa.float64())})
+            self._create(links, iter([links]), {})
         self._forget()
 
-    def _create_table(self, links: pa.Table) -> None:
-        """Make or replace a table of links, in one step."""
-        raise InputError(f"{self.name} is a kind of store that holds no table of links; choose another.")
-
-    def annotations(self) -> dict[Id, tuple[Id | None, float | None]]:
-        """Each id of the collection with its linked id and probability, both None where it has none."""
-        notes: dict[Id, tuple[Id | None, float | None]] = {}
-        for records in self.scan([self._annotated_id, LINKED, PROBABILITY]):
-            there = LINKED in records.schema.names
-            linked, probability = (
-                records.column(name).to_pylist() if there else [None] * records.num_rows
-                for name in (LINKED, PROBABILITY)
-            )
-            ids = ids_of(records.column(self._annotated_id), self.name).tolist()
-            notes |= dict(zip(ids, zip(linked, probability, strict=True), strict=True))
+    def annotations(self) -> dict[Id, Note]:
+        """Each id of the collection with its note."""
+        self._check_keeps_links()
+        notes: dict[Id, Note] = {}
+        with self.errors():
+            for records in self.scan(vectors=False):
+                known = dict(zip(records.schema.names, records.columns, strict=True))
+                none = pa.nulls(len(records))
+                held = (known.get(name, none).to_pylist() for name in (LINKED, PROBABILITY))
+                ids = ids_of(known[self._annotated_id], self.name).tolist()
+                notes |= dict(zip(ids, zip(*held, strict=True), strict=True))
         return notes
 
     @property
@@ -326,15 +326,20 @@ class Store(ABC):
 
     def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
         """Set the fields LINKED and PROBABILITY of these ids; None takes them away."""
-        raise InputError(f"{self.name} is a kind of store whose payload cannot be changed; choose another.")
+        self.check_writable()
+        with self.errors("written"):
+            self._annotate({each: value or (None, None) for each, value in changes.items()})
+        self._forget()
+
+    def _annotate(self, notes: Mapping[Id, Note]) -> None:
+        raise NotImplementedError
+
+    def _check_keeps_links(self) -> None:
+        if not self.keeps_links:
+            raise InputError(f"{self.name} is a kind of store that keeps no links, nor notes of them; choose another.")
 
     def close(self) -> None:
-        """Give back what is open, once nobody reads any more. Closing twice does no harm."""
-        self._closings += 1
-        if not self._streams:
-            self._close()
-
-    def _close(self) -> None:
+        """Give back what is open; closing twice does no harm."""
         self._forget()
         for name in self._open:
             opened = self.__dict__.pop(name, None)
@@ -357,6 +362,10 @@ class Store(ABC):
         if len(found) != 1:
             raise InputError(f"{self.name} holds {len(found)} {what}s, {named(found) or 'none'}; name one: #{what}.")
         return found[0]
+
+    def _check_one_vector(self) -> None:
+        if self.address.vector:
+            raise InputError(f"{self.name} has one vector for each object, without a name; leave ?vector= out.")
 
     def check_free(self) -> None:
         """Refuse to write over what is there."""
@@ -386,11 +395,10 @@ class Store(ABC):
                     reason = reason.replace(form, "***")
             reason = reason[:300]
             if done == "written" and self.address.path is not None and NO_ROOM.search(str(error)):
-                raise OutputError(
-                    f"{self.name} could not be written, as there seems to be no room ({reason}); make room there or "
-                    "choose another place."
-                ) from None
-            raise StoreError(f"{self.name} could not be {done} ({reason}).") from None
+                raise OutputError(f"{self.name} could not be written for want of room ({reason}); make room.") from None
+            damaged = done == "read" and self.address.kind == "parquet_file"
+            kind = InputError if damaged else StoreError
+            raise kind(f"{self.name} could not be {done} ({reason}).") from None
 
     def __enter__(self) -> Store:
         return self
@@ -404,18 +412,18 @@ class ArrowStore(Store):
 
     _schema: Any
 
-    def dimension(self) -> int:
+    def _dimension(self) -> int:
         kind = self._schema.field(self._vector).type
         if hasattr(kind, "list_size"):
             return int(kind.list_size)
-        first = next(self.batches(1, payload=False), None)
-        return 0 if first is None else first.vectors.shape[1]
+        first = next(self.scan(1, payload=False), None)
+        return 0 if first is None else matrix(first.column(self._vector), 0, None, self.name).shape[1]
 
     @property
     def dtype(self) -> np.dtype:
         return np.dtype(self._schema.field(self._vector).type.value_type.to_pandas_dtype())
 
-    def metadata(self) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         return metadata_of(self._schema)
 
     @property
@@ -427,21 +435,24 @@ class ArrowStore(Store):
         return [each.name for each in self._schema if is_list(each.type)]
 
 
-def _alike(first: Batch, rest: Iterator[Batch], name: str) -> Iterator[Batch]:
-    """`first` and the rest, refusing a batch of another dimension, or with ids or payload where `first` has none."""
-    start = 0
-    for batch in chain([first], rest):
-        if batch.vectors.shape[1] != first.vectors.shape[1]:
+def _records(batches: Iterable[Batch], name: str) -> Iterator[pa.Table]:
+    """Batches as tables with the schema of the first; refused are rows of another dimension, or with other fields."""
+    schema, start = None, 0
+    for batch in batches:
+        table = records_of(batch)
+        schema = schema or table.schema
+        here, before = map(_described, (table.schema, schema))
+        if here != before:
             raise InputError(
-                f"The rows from {start:,} on have {batch.vectors.shape[1]:,} numbers and those before "
-                f"{first.vectors.shape[1]:,}; nothing was written to {name}."
+                f"The rows from {start:,} on have {here} and those before {before}; nothing was written to {name}."
             )
-        if (batch.ids is None) != (first.ids is None) or (batch.payload is None) != (first.payload is None):
-            raise InputError(f"Some batches have ids or payload and others none; nothing was written to {name}.")
-        if len({ids.dtype == object for ids in (first.ids, batch.ids) if ids is not None and len(ids)}) > 1:
-            raise InputError("Later rows have ids that are text and the first ones integers; give one kind.")
-        for what, held in (("ids", batch.ids), ("payload", batch.payload)):
-            if held is not None and len(held) != len(batch):
-                raise InputError(f"There are {len(batch):,} vectors and {len(held):,} {what}; give one for each.")
-        yield batch
+        try:
+            yield table.select(schema.names).cast(schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"Later rows have other kinds of values than the first ones ({reason}).") from error
         start += len(batch)
+
+
+def _described(schema: pa.Schema) -> str:
+    return f"{schema.field(VECTOR).type.list_size:,} numbers and the fields {named(sorted(schema.names))}"

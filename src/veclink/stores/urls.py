@@ -7,6 +7,7 @@ import os
 import re
 import urllib.parse
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ CLASSES = {
     "files": "files.FileStore",
     "faiss": "engines.faiss.FaissStore",
     "hdf5": "engines.hdf5.Hdf5Store",
+    "parquet_file": "parquet.ParquetStore",
     "parquet_folder": "parquet.ParquetStore",
     "s3": "parquet.ParquetStore",
     "chroma": "engines.chroma.ChromaStore",
@@ -36,17 +38,24 @@ BY_SCHEME = {kind: kind for kind in CLASSES} | {
     "parquet": "parquet_folder",
     "file": "files",
 }
-del BY_SCHEME["files"], BY_SCHEME["parquet_folder"]
+del BY_SCHEME["files"], BY_SCHEME["parquet_file"], BY_SCHEME["parquet_folder"]
 SERVED = ("qdrant", "chroma", "milvus")
 """Kinds whose URL means a server where it names a host, and a local path where it does not."""
 
-SINGLE_FILES = ("files", "faiss", "hdf5", "duckdb", "sqlite")
+SINGLE_FILES = ("files", "parquet_file", "faiss", "hdf5", "duckdb", "sqlite")
 """Kinds that are one file, in a folder that has to be there; the others make what they need."""
 
-FILE_ENDINGS = (".npy", ".npz", ".parquet", ".safetensors", ".jsonl")
-"""Single files, read by `files.READERS`."""
+FILE_ENDINGS = (".npy", ".npz", ".safetensors", ".jsonl")
+"""Single files that are read as a whole."""
 
-STORE_ENDINGS = {".lance": "lance", ".faiss": "faiss", ".duckdb": "duckdb", ".h5": "hdf5", ".hdf5": "hdf5"}
+STORE_ENDINGS = {
+    ".parquet": "parquet_file",
+    ".lance": "lance",
+    ".faiss": "faiss",
+    ".duckdb": "duckdb",
+    ".h5": "hdf5",
+    ".hdf5": "hdf5",
+}
 """Endings of what is opened as a store without a scheme."""
 
 
@@ -85,18 +94,14 @@ class Condition:
 def parse_condition(text: str) -> Condition:
     """`year>=2020`, `venue=ACL`, `title="2020"`: a number, true, false or text in quotes is what JSON makes of it."""
     parts = _PARTS.fullmatch(text)
-    if parts is None:
-        raise InputError(f"The filter {text!r} has no comparison; write it like where=year>=2020 or where=venue=ACL.")
-    if parts["field"].endswith("!") or parts["value"][:1] in ("<", ">", "="):
-        raise InputError(f"The filter {text!r} has a comparison that is not known; known are =, <, <=, > and >=.")
+    if parts is None or parts["field"].endswith("!") or parts["value"][:1] in ("<", ">", "="):
+        raise InputError(f"The filter {text!r} has no known comparison (=, <, <=, > or >=); write it like year>=2020.")
     if not parts["value"].startswith('"') and _MORE.search(parts["value"]):
         raise InputError(f"The filter {text!r} is two in one; give where= for each, all of which must hold.")
-    try:
-        value = json.loads(parts["value"])
-    except ValueError:
-        value = parts["value"]
-    if not isinstance(value, (str, int, float)):
-        value = parts["value"]
+    value = parts["value"]
+    with suppress(ValueError):
+        told = json.loads(value)
+        value = told if isinstance(told, (str, int, float)) else value
     if isinstance(value, bool) and parts["sign"] != "=":
         raise InputError(f"The filter {text!r} orders true and false; compare them with = only.")
     return Condition(parts["field"].strip(), parts["sign"], value)
@@ -142,9 +147,7 @@ def parse_url(url: str) -> Address:
     if scheme not in BY_SCHEME:
         known_schemes = ", ".join(f"{each}://" for each in BY_SCHEME)  # the rest of the URL can hold a password
         raise InputError(
-            f"{scheme}:// is not a kind of URL that is known; known are {known_schemes} and files, which are named by "
-            "their path alone. From another store, write ids and vectors to a Parquet file with the columns id and "
-            "vector, or to .jsonl."
+            f"{scheme}:// is not a kind of URL that is known; known are {known_schemes}. Export others to a file."
         )
     rest, _, fragment = rest.partition("#")
     rest, _, query = rest.partition("?")
@@ -154,6 +157,7 @@ def parse_url(url: str) -> Address:
     where = [parse_condition(value) for key, value in given if key == "where"]
     options = {key: value for key, value in given if key != "where"}
     kind = BY_SCHEME[scheme]
+    scheme = _ALIAS.get(scheme, scheme)
     more = {key: value for key, value in options.items() if key not in _OPTIONS}
     if more and kind != "postgres":
         raise InputError(f"A URL {scheme}:// has no option {named(list(more))}; known are {named(_OPTIONS[:-1])}.")
@@ -165,16 +169,18 @@ def parse_url(url: str) -> Address:
         return _in_bucket(rest, known)
     authority, slash, path = rest.partition("/")
     if kind == "postgres" or (kind in SERVED and authority):
-        return _server(_ALIAS.get(scheme, scheme), authority, urllib.parse.unquote(path), more, known)
+        return _server(scheme, authority, urllib.parse.unquote(path), more, known)
     if kind == "files" and authority not in ("", "localhost"):
         host = authority.rpartition("@")[2]  # what stands before it can be a password
         raise InputError(f"file:// is not a kind of URL that is known for {host!r}; it names files of this machine.")
     if "@" in authority:
         raise InputError(f"{scheme}:// names a file, and takes no user or password; write {scheme}:///path.")
     place = _local(slash + path if kind == "files" else authority + slash + path)
+    if kind == "files":
+        known["kind"] = STORE_ENDINGS.get(place.suffix.lower(), kind)
     if kind == "parquet_folder" and place.is_file():
         raise InputError(f"{scheme}:// names a folder of Parquet files, and {place} is one file; give its path alone.")
-    return Address(**known, path=place, shown=_shown(f"{_ALIAS.get(scheme, scheme)}://{place}", known))
+    return Address(**known, path=place, shown=_shown(f"{scheme}://{place}", known))
 
 
 def _in_bucket(rest: str, known: dict[str, Any]) -> Address:
@@ -182,10 +188,7 @@ def _in_bucket(rest: str, known: dict[str, Any]) -> Address:
     bucket, _, key = rest.partition("/")
     key = key.strip("/")
     if not bucket or not key or "@" in bucket:
-        raise InputError(
-            "A URL s3:// names a bucket and what is in it, s3://bucket/name; keys come from AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY, or from where your other programs have them."
-        )
+        raise InputError("A URL s3:// is s3://bucket/name; keys are where AWS's programs have them, not in the URL.")
     ending = Path(key).suffix.lower()
     if ending in (*FILE_ENDINGS, *STORE_ENDINGS) and ending not in (".parquet", ".lance"):
         raise InputError(f"s3:// is known for .parquet, .lance and folders, and this is a {ending}; copy it first.")

@@ -11,11 +11,10 @@ from veclink.backends import CloudPair, Projections
 from veclink.confidence.calibration import Model, calibrate
 from veclink.confidence.candidates import Candidates, CrossFit, crossfit, scored_candidates
 from veclink.confidence.evidence import neighbourhood_features
-from veclink.data.collection import Collection, numbers
+from veclink.data.collection import Collection, numbers, rows_digest
 from veclink.data.links import Links
 from veclink.data.pairs import lookup
 from veclink.errors import InputError, plural
-from veclink.files.fingerprints import rows_digest
 from veclink.files.memory import forget_pages
 from veclink.geometry.arrays import tiles
 from veclink.geometry.clouds import NO_DIRECTION, Cloud

@@ -19,13 +19,12 @@ from veclink import __version__
 from veclink.backends import placed_clouds
 from veclink.confidence.calibration import Model
 from veclink.confidence.constants import CALIBRATION_VERSION
-from veclink.data.collection import Collection, numbers
+from veclink.data.collection import Collection, digest, numbers
 from veclink.data.links import Links
 from veclink.data.summary import plain_json
 from veclink.errors import InputError, OutputError, VeclinkError, named, plural, without_secrets
 from veclink.files.atomic import alone, check_replaceable, folder_written_whole, unchanged
-from veclink.files.fingerprints import digest
-from veclink.files.safetensors import read_header, read_tensor, write_tensors
+from veclink.files.safetensors import read_tensors, write_tensors
 from veclink.files.tables import readable
 from veclink.geometry.clouds import Cloud, inspected, prepare
 from veclink.linkers.copies import grouped
@@ -594,7 +593,7 @@ def _read_knowledge(plain: dict[str, Any], path: Path) -> Knowledge:
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     """The tensors of a file; what was kept as float16 is computed with as float32."""
-    arrays = {name: np.array(read_tensor(path, entry)) for name, entry in read_header(path)[0].items()}
+    arrays = {name: np.array(tensor) for name, tensor in read_tensors(path)[0].items()}
     return {name: each.astype(np.float32) if each.dtype == np.float16 else each for name, each in arrays.items()}
 
 

@@ -17,7 +17,7 @@ from veclink.data.collection import Collection, numbers
 from veclink.errors import InputError, plural
 from veclink.files.atomic import written_whole
 from veclink.files.memory import forget_pages
-from veclink.files.safetensors import read_header, read_tensor, write_tensors
+from veclink.files.safetensors import read_tensors, write_tensors
 from veclink.files.tables import readable
 from veclink.geometry.clouds import in_range, lengths, prepare
 from veclink.geometry.nearest import EXCLUDED, largest
@@ -187,9 +187,9 @@ class Translator:
         """The translator saved in `path`."""
         path = Path(path)
         with readable(f"{path} is not a sound translator", "check the name, or save it again"):
-            tensors, metadata = read_header(path)
+            tensors, metadata = read_tensors(path)
             told = json.loads(metadata["veclink"])
-            arrays = {name: np.array(read_tensor(path, entry)) for name, entry in tensors.items()}
+            arrays = {name: np.array(tensor) for name, tensor in tensors.items()}
             if "back" in arrays:  # a map of low rank, which earlier versions fitted
                 arrays["matrix"] = arrays["matrix"] @ arrays.pop("back")
             fitted: Map = Local(**arrays) if "centres" in arrays else Affine(**arrays)

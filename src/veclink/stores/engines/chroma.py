@@ -16,11 +16,12 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+import pyarrow as pa
 
-from veclink.errors import InputError, StoreError
-from veclink.stores.arrow import batch_of, column_of, fields_of
-from veclink.stores.engines.clients import RenamingStore, undo_killed_write
-from veclink.stores.protocol import BATCH, KEY, LINKED, PROBABILITY, Batch, Id, in_parts
+from veclink.errors import StoreError
+from veclink.stores.arrow import ID, batch_of, column_of, fields_of
+from veclink.stores.engines.clients import RenamingStore, check_ordered, undo_killed_write
+from veclink.stores.protocol import BATCH, KEY, LINKED, PROBABILITY, Id, Note, in_parts
 from veclink.stores.urls import Condition
 
 READ, LISTED = 1000, 20_000
@@ -39,7 +40,6 @@ class ChromaStore(RenamingStore):
     _inner = (KEY, VECTOR)
     _vector = VECTOR
     _most = 5000  # Chroma's own limit is 5,461
-    _link_dimension = 1
 
     @cached_property
     def _client(self) -> Any:
@@ -47,28 +47,26 @@ class ChromaStore(RenamingStore):
         # not what a .env in the current folder says: it could name the engine that unpickles its indexes
         settings = chroma.Settings(_env_file=None, anonymized_telemetry=False)
         address, base = self.address, "chroma.sqlite3"
-        with self.errors("opened"):
-            if address.path is None:
-                token = os.environ.get("CHROMA_TOKEN") or address.password
-                return chroma.HttpClient(
-                    host=address.host, port=address.port or 8000, ssl=address.tls, settings=settings,
-                    headers={"X-Chroma-Token": token} if token else None,
-                )  # fmt: skip
-            undo_killed_write(address.path / base)
-            folder = self._folder(base, "no lock", f"{base}*")
-            if not self.writable:
-                source = sqlite3.connect(f"file:{quote(str(address.path / base))}?mode=ro", uri=True)
-                with closing(source), closing(sqlite3.connect(folder / base)) as copy:
-                    source.backup(copy)  # whole, even while another process writes
-                    found = copy.execute("pragma quick_check(1)").fetchone()[0]
-                if found != "ok":  # the engine could end the process
-                    raise StoreError(f"{self.name} is damaged ({found.splitlines()[-1]}); restore it from a backup.")
-            return chroma.PersistentClient(path=str(folder), settings=settings)
+        if address.path is None:
+            token = os.environ.get("CHROMA_TOKEN") or address.password
+            return chroma.HttpClient(
+                host=address.host, port=address.port or 8000, ssl=address.tls, settings=settings,
+                headers={"X-Chroma-Token": token} if token else None,
+            )  # fmt: skip
+        undo_killed_write(address.path / base)
+        folder = self._folder(base, "no lock", f"{base}*")
+        if not self.writable:
+            source = sqlite3.connect(f"file:{quote(str(address.path / base))}?mode=ro", uri=True)
+            with closing(source), closing(sqlite3.connect(folder / base)) as copy:
+                source.backup(copy)  # whole, even while another process writes
+                found = copy.execute("pragma quick_check(1)").fetchone()[0]
+            if found != "ok":  # the engine could end the process
+                raise StoreError(f"{self.name} is damaged ({found.splitlines()[-1]}); restore it from a backup.")
+        return chroma.PersistentClient(path=str(folder), settings=settings)
 
     @cached_property
     def _collection(self) -> Any:
-        with self.errors():
-            return self._opened(self._held)
+        return self._opened(self._held)
 
     def _opened(self, name: str) -> Any:
         """A collection, without the embedding functions that its description names.
@@ -90,35 +88,29 @@ class ChromaStore(RenamingStore):
         return collection
 
     def names(self) -> list[str]:
-        with self.errors():
-            return [getattr(each, "name", each) for each in self._client.list_collections()]
+        return [getattr(each, "name", each) for each in self._client.list_collections()]
 
     def rename(self, name: str, to: str) -> None:
-        with self.errors("written"):
-            self._client.get_collection(name, embedding_function=None).modify(name=to)
+        self._client.get_collection(name, embedding_function=None).modify(name=to)
 
     def drop(self, name: str) -> None:
-        with self.errors("written"):
-            self._client.delete_collection(name)
+        self._client.delete_collection(name)
 
-    def count(self) -> int:
-        with self.errors():
-            if self._where is None:
-                return int(self._collection.count())
-            return len(self._collection.get(where=self._where, include=[])["ids"])
+    def _count(self) -> int:
+        if self._where is None:
+            return int(self._collection.count())
+        return len(self._collection.get(where=self._where, include=[])["ids"])
 
-    def dimension(self) -> int:
-        if self.address.vector:
-            raise InputError(f"{self.name} has one vector per object without a name; leave ?vector= out.")
-        with self.errors():
-            first = self._collection.get(limit=1, include=["embeddings"])["embeddings"]
+    def _dimension(self) -> int:
+        self._check_one_vector()
+        first = self._collection.get(limit=1, include=["embeddings"])["embeddings"]
         return 0 if first is None or not len(first) else len(first[0])
 
     @property
     def _notes(self) -> dict[str, Any]:
         return dict(self._collection.metadata or {})
 
-    def metadata(self) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         notes = self._notes
         own = json.loads(notes.pop(OWN, "{}"))
         return {key: value for key, value in notes.items() if key != INTEGERS} | own
@@ -127,41 +119,33 @@ class ChromaStore(RenamingStore):
     def _id(self) -> str:
         return self.address.id or KEY
 
-    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
+    def scan(self, size: int = BATCH, *, vectors: bool = True, payload: bool = True) -> Iterator[Any]:
         integers = bool(self._notes.get(INTEGERS))
-        with_vectors = columns is None or VECTOR in columns
-        with_payload = columns is None or bool(set(columns) - {KEY, VECTOR})
-        include = ["embeddings"] * with_vectors + ["metadatas", "documents"] * with_payload
-        for ids in self._pages(min(size, READ)):
-            with self.errors():
-                found = self._collection.get(ids=ids, include=include)
-            place = {each: row for row, each in enumerate(found["ids"])}
-            if len(place) != len(ids):
-                raise StoreError(f"{self.name} changed while it was read; read again.")
-            rows = [place[each] for each in ids]
+        payload = payload or self._id != KEY
+        include = ["embeddings"] * vectors + ["metadatas", "documents"] * payload
+        for part in self._pages(min(size, READ)):
+            found = self._collection.get(ids=part, include=include)
+            ids = found["ids"]
             fields: dict[str, Any] = {KEY: self._ids(list(map(int, ids)) if integers else ids)}
-            if with_vectors:
-                fields[VECTOR] = column_of(np.asarray(found["embeddings"], np.float32)[rows])
-            if with_payload:
-                none = [None] * len(ids)
-                records, texts = found["metadatas"] or none, found["documents"] or none
-                said = ({} if texts[row] is None else {DOCUMENT: texts[row]} for row in rows)
-                fields |= fields_of([{**(records[row] or {}), **each} for row, each in zip(rows, said, strict=True)])
+            if vectors:
+                fields[VECTOR] = column_of(np.asarray(found["embeddings"], np.float32))
+            if payload:
+                texts = [{} if text is None else {DOCUMENT: text} for text in found["documents"]]
+                records = zip(found["metadatas"], texts, strict=True)
+                fields |= fields_of([{**(record or {}), **text} for record, text in records])
                 if self._id != KEY:
-                    fields[self._id] = self._ids(fields.get(self._id) or none)
+                    fields[self._id] = self._ids(fields.get(self._id) or [None] * len(ids))
             yield batch_of(fields)
 
-    def _pages(self, size: int) -> Iterator[Sequence[str]]:
-        """The ids, `size` at a time."""
-        with self.errors():
-            rows = self._collection.count()
-        for start in range(0, rows, LISTED):
-            with self.errors():
-                found = self._collection.get(limit=LISTED, offset=start, where=self._where, include=[])["ids"]
-            yield from in_parts(found, size)
+    def _pages(self, size: int) -> Iterator[Any]:
+        """The ids, `size` at a time, in the order in which they came."""
+        for start in range(0, self._collection.count(), LISTED):
+            yield from in_parts(
+                self._collection.get(limit=LISTED, offset=start, where=self._where, include=[])["ids"], size
+            )
 
-    def _make(self, name: str, first: Batch, metadata: dict[str, Any]) -> None:
-        integers = first.ids is None or first.ids.dtype != object
+    def _make(self, name: str, first: pa.Table, metadata: dict[str, Any]) -> None:
+        integers = ID not in first.column_names or pa.types.is_integer(first.column(ID).type)
         # "cosine" would give back vectors that were divided by their length and multiplied again
         self._client.create_collection(
             name, embedding_function=None, metadata={INTEGERS: integers, OWN: json.dumps(metadata)},
@@ -181,19 +165,11 @@ class ChromaStore(RenamingStore):
             documents=documents if any(documents) else None,
         )
 
-    def _pair_id(self, pair: tuple[Id, Id]) -> str:
-        return json.dumps(pair)
-
-    def _remove(self, name: str, ids: list[str]) -> None:
-        self._opened(name).delete(ids=ids)
-
-    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
-        self.check_writable()
-        with self.errors("written"):
-            for part in in_parts(list(changes.items()), self._most):
-                # a value of None takes the field away
-                notes = [dict(zip((LINKED, PROBABILITY), value or (None, None), strict=True)) for _, value in part]
-                self._collection.update(ids=[str(each) for each, _ in part], metadatas=notes)
+    def _annotate(self, notes: Mapping[Id, Note]) -> None:
+        for part in in_parts(list(notes.items()), self._most):
+            # a value of None takes the field away
+            fields = [dict(zip((LINKED, PROBABILITY), note, strict=True)) for _, note in part]
+            self._collection.update(ids=[str(each) for each, _ in part], metadatas=fields)
 
     @cached_property
     def _where(self) -> dict[str, Any] | None:
@@ -202,6 +178,5 @@ class ChromaStore(RenamingStore):
 
 
 def _condition(condition: Condition) -> dict[str, Any]:
-    if condition.sign != "=" and isinstance(condition.value, str):
-        raise InputError(f"Chroma orders numbers only, and the filter compares {condition.field!r} with text.")
+    check_ordered(condition, "Chroma")
     return {condition.field: {_SIGNS[condition.sign]: condition.value}}

@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +21,9 @@ from veclink.data.collection import as_ids
 from veclink.errors import InputError
 from veclink.files.atomic import locked, scratch_folder
 from veclink.files.memory import size_of
-from veclink.stores.arrow import id_column
-from veclink.stores.protocol import Batch, Id, Store, in_parts
+from veclink.stores.arrow import ID, VECTOR, column_of, id_column, vectors_of
+from veclink.stores.protocol import Store
+from veclink.stores.urls import Condition
 
 # How a journal ends that names another file, which SQLite would then read, and remove.
 NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
@@ -42,12 +43,22 @@ def undo_killed_write(file: Path) -> None:
                 connection.execute("select count(*) from sqlite_master").fetchone()
 
 
+def check_ordered(condition: Condition, engine: str) -> None:
+    """Refuse an order of text, for engines that have none."""
+    if condition.sign != "=" and isinstance(condition.value, str):
+        raise InputError(f"{engine} orders numbers only, and the filter compares {condition.field!r} with text.")
+
+
+def with_vectors(links: pa.Table) -> pa.Table:
+    """Links with the vectors that engines want of every record; they mean nothing."""
+    return links.append_column(VECTOR, column_of(np.ones((len(links), 2), np.float32)))
+
+
 class ClientStore(Store):
     """A collection behind a client, whose rows are ids, vectors and records of JSON."""
 
     _open = ("_client", "_copies")
     _most: ClassVar[int]  # rows that are written in one call
-    _link_dimension: ClassVar[int]  # of the vectors, all ones, that an engine wants of each record of a link, too
 
     @cached_property
     def _copies(self) -> ExitStack:
@@ -88,16 +99,12 @@ class ClientStore(Store):
         """The name that the collection has now."""
 
     @abstractmethod
-    def _make(self, name: str, first: Batch, metadata: dict[str, Any]) -> None:
+    def _make(self, name: str, first: pa.Table, metadata: dict[str, Any]) -> None:
         """Make an empty collection for rows like these."""
 
     @abstractmethod
     def _put(self, name: str, ids: Sequence[Any], vectors: np.ndarray, records: list[dict[str, Any]]) -> None:
         """Write rows, in place of those with the same ids."""
-
-    @abstractmethod
-    def _remove(self, name: str, ids: list[str]) -> None:
-        """Take rows out."""
 
     def _finish(self, name: str) -> None:
         """What is done once, after all rows."""
@@ -110,41 +117,34 @@ class ClientStore(Store):
     def _replacing(self) -> AbstractContextManager[str]:
         """The name to write to; what is there at the end becomes the collection."""
 
-    @abstractmethod
-    def _pair_id(self, pair: tuple[Id, Id]) -> str:
-        """The id of the record of a link, the same each time."""
-
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        rows = 0
+    def _create(self, first: pa.Table, tables: Iterator[pa.Table], metadata: dict[str, Any]) -> None:
+        if VECTOR not in first.column_names:  # of links, too, these engines want one
+            first = with_vectors(first)
+            tables, metadata = iter([first]), {"holds": "links"}
         with self._replacing() as name:
             self._make(name, first, metadata)
             with self._together(name):
-                for batch in batches:
-                    ids = range(rows, rows + len(batch)) if batch.ids is None else batch.ids.tolist()
-                    # dates and the like as text
-                    records = json.loads(json.dumps(batch.payload.to_pylist(), default=str)) if batch.payload else []
-                    known = [{key: value for key, value in each.items() if value is not None} for each in records]
-                    for start in range(0, len(ids), self._most):
-                        part = slice(start, start + self._most)
-                        self._put(name, ids[part], batch.vectors[part], (known or [{} for _ in ids])[part])
-                    rows += len(batch)
+                self._put_all(name, tables, named=self._names_rows(first))
             self._finish(name)
 
-    def put_links(self, changed: Mapping[tuple[Id, Id], float], removed: Sequence[tuple[Id, Id]]) -> None:
-        self.check_writable()
-        with self.errors("written"):
-            name = self._held
-            vectors = np.ones((self._most, self._link_dimension), np.float32)
-            if not self.exists():
-                self._make(name, Batch(vectors[:1], np.array(["a"], object)), {"holds": "links"})
-                self._finish(name)
-            with self._together(name):
-                for part in in_parts(list(changed.items()), self._most):
-                    records = [{"a": a, "b": b, "probability": p} for (a, b), p in part]
-                    self._put(name, [self._pair_id(pair) for pair, _ in part], vectors[: len(part)], records)
-                for pairs in in_parts(removed, self._most):
-                    self._remove(name, list(map(self._pair_id, pairs)))
-        self._forget()
+    def _put_all(self, name: str, tables: Iterator[pa.Table], *, named: bool) -> int:
+        """Write all rows of tables, numbered or `named` by their ids, and say how many there are."""
+        rows = 0
+        for table in tables:
+            ids = table.column(ID).to_pylist() if named else list(range(rows, rows + len(table)))
+            vectors, fields = vectors_of(table), table.drop_columns([ID, VECTOR] if named else [VECTOR])
+            # dates and the like as text
+            records = json.loads(json.dumps(fields.to_pylist(), default=str)) or [{} for _ in ids]
+            known = [{key: value for key, value in each.items() if value is not None} for each in records]
+            for start in range(0, len(ids), self._most):
+                part = slice(start, start + self._most)
+                self._put(name, ids[part], vectors[part], known[part])
+            rows += len(table)
+        return rows
+
+    def _names_rows(self, first: pa.Table) -> bool:
+        """Whether the ids of such rows name the records; others are numbered, and hold the id as a field."""
+        return ID in first.column_names
 
 
 class RenamingStore(ClientStore):
@@ -180,13 +180,12 @@ class RenamingStore(ClientStore):
     @cached_property
     def _held(self) -> str:
         """The name that it has now; what a killed run had written is put in its place first where it may be."""
-        with self.errors():
-            names, whole = self.names(), f"{self._wanted}{self._mark}whole"
-            if self._wanted in names or whole not in names:
-                return self._wanted
-            if self.writable:
-                self.rename(whole, self._wanted)
-            return self._wanted if self.writable else whole
+        names, whole = self.names(), f"{self._wanted}{self._mark}whole"
+        if self._wanted in names or whole not in names:
+            return self._wanted
+        if self.writable:
+            self.rename(whole, self._wanted)
+        return self._wanted if self.writable else whole
 
     def _exists(self) -> bool:
         return self._held in self.names()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from veclink.errors import InputError
+from veclink.stores.arrow import VECTOR, column_of, vectors_of
 from veclink.stores.engines.sql import SqlStore, quoted
 from veclink.stores.protocol import BATCH, LINKED, PROBABILITY
 
@@ -23,7 +24,7 @@ _WITHIN_THE_FILE = {
     "lock_configuration": True,
 }
 """What is in a file reaches nothing outside it."""
-_NUMBERS = {"FLOAT": "float32", "DOUBLE": "float32", "TINYINT": "int8"}
+_VECTOR = re.compile(r"(FLOAT|DOUBLE|TINYINT)\[\d*\]")
 
 
 class DuckdbStore(SqlStore):
@@ -36,8 +37,7 @@ class DuckdbStore(SqlStore):
     def _connection(self) -> Any:
         # a table is read once from end to end: pages kept for another time would only fill the memory
         options = _WITHIN_THE_FILE if self.writable else {**_WITHIN_THE_FILE, "memory_limit": "256MB"}
-        with self.errors("opened"):
-            return self._package().connect(str(self._path), read_only=not self.writable, config=options)
+        return self._package().connect(str(self._path), read_only=not self.writable, config=options)
 
     @contextmanager
     def errors(self, done: str = "read") -> Iterator[None]:
@@ -51,57 +51,46 @@ class DuckdbStore(SqlStore):
                 raise KeyboardInterrupt from None
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self.errors(), self._connection.cursor() as cursor:
+        with self._connection.cursor() as cursor:
             return cursor.execute(query, list(values)).fetchall()
 
     @cached_property
     def _columns(self) -> dict[str, str]:
-        query = (
-            "select column_name, data_type from information_schema.columns "
-            "where table_schema = 'main' and table_name = ? order by ordinal_position"
-        )
+        query = """select column_name, data_type from information_schema.columns
+            where table_schema = 'main' and table_name = ? order by ordinal_position"""
         return dict(self._run(query, [self._table]))
 
     @cached_property
     def _vectors(self) -> list[str]:
-        kinds = {name: kind.partition("[") for name, kind in self._columns.items()}
-        return [name for name, (base, mark, _) in kinds.items() if mark and base in _NUMBERS]
+        return [name for name, kind in self._columns.items() if _VECTOR.fullmatch(kind)]
 
-    def dimension(self) -> int:
-        kind, _, size = self._columns[self._vector].partition("[")
-        if size.count("["):
-            raise InputError(f"{self.name} has lists of lists in {self._vector!r}; vectors are lists of {kind}.")
-        if size != "]":
-            return int(size.rstrip("]"))
-        column = quoted(self._vector)
-        rows = self._run(f"select len({column}) from {self._from} where {column} is not null limit 1")
-        return int(rows[0][0]) if rows else 0
+    def _decoded(self, value: Any) -> np.ndarray:
+        return np.asarray(value, self.dtype)
 
     @property
     def dtype(self) -> np.dtype:
-        return np.dtype(_NUMBERS[self._columns[self._vector].partition("[")[0]])
+        return np.dtype(np.int8 if self._columns[self._vector].startswith("TINYINT") else np.float32)
 
-    def metadata(self) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         rows = self._run("select comment from duckdb_tables() where table_name = ?", [self._table])
         return self._metadata_in(rows[0][0]) if rows else {}
 
-    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
-        _, query, values = self._query(columns)
-        with self.errors(), self._connection.cursor() as cursor:
+    def scan(self, size: int = BATCH, *, vectors: bool = True, payload: bool = True) -> Iterator[Any]:
+        _, query, values = self._query(vectors, payload)
+        with self._connection.cursor() as cursor:
             # with parameters, even none, DuckDB keeps the whole answer in memory before it gives the first batch
             answer = cursor.sql(query, params=values) if values else cursor.sql(query)
             make = getattr(answer, "to_arrow_reader", None) or answer.fetch_record_batch
             yield from make(size)
 
-    def _fill(self, writer: Any, tables: Iterator[Any]) -> None:
-        chosen = "*"
-        for number, table in enumerate(tables):
-            if "vector" in table.column_names:
-                kind = table.schema.field("vector").type
-                numbers = "TINYINT" if str(kind.value_type) == "int8" else "FLOAT"
-                chosen = f"* replace (vector::{numbers}[{kind.list_size}] as vector)"
-            begin = f"insert into {self._from} by name" if number else f"create table {self._from} as"
-            _run_with(table, writer, f"{begin} select {chosen} from veclink_batch")
+    def _fill(self, writer: Any, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
+        begin = f"create table {self._from} as"
+        for table in tables:
+            if VECTOR in schema.names and schema.field(VECTOR).type.value_type != pa.int8():
+                vectors = column_of(vectors_of(table).astype(np.float32, copy=False))
+                table = table.set_column(schema.names.index(VECTOR), VECTOR, vectors)
+            _run_with(table, writer, f"{begin} select * from veclink_batch")
+            begin = f"insert into {self._from}"
 
     def _set_notes(self, writer: Any, key: str, notes: list[tuple[Any, Any, Any]]) -> None:
         linked, probability, keys = ([note[place] for note in notes] for place in range(3))
@@ -125,7 +114,7 @@ class DuckdbStore(SqlStore):
                 cursor.execute("commit")
         except BaseException:
             if new:  # a file that could not even take its first pages can never be opened
-                self._close()
+                self.close()
                 for file in (self._path, self._path.with_name(f"{self._path.name}.wal")):
                     file.unlink(missing_ok=True)
             raise

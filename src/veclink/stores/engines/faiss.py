@@ -13,12 +13,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.errors import InputError, plural
 from veclink.files.atomic import unchanged
 from veclink.files.memory import limited
-from veclink.stores.files import ids_file, ids_in_the_way, read_ids, read_ids_beside, written_with_ids
-from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.stores.arrow import ID, VECTOR, batch_of, check_known, column_of, id_column, vectors_of
+from veclink.stores.files import ids_file, ids_in_the_way, read_ids, read_ids_beside, write_with_ids
+from veclink.stores.protocol import BATCH, Store
 
 SPARE, COPIES = 64_000_000, 4
 """Bytes that reading an index may take: these, and so many times its own; a damaged one can name any number."""
@@ -44,9 +46,9 @@ class FaissStore(Store):
 
     def _read(self) -> Any:
         faiss = self._package()
-        if self.address.where or self.address.vector:
-            raise InputError(f"{self.name} has no payload and one vector per row; leave ?where= and ?vector= out.")
-        with limited(SPARE + COPIES * self._path.stat().st_size, self.name), self.errors():
+        self._check_one_vector()
+        check_known(self.address.where, (), self.name)
+        with limited(SPARE + COPIES * self._path.stat().st_size, self.name):
             try:
                 # mapped so, the lists of an index that keeps them in another file are not opened yet
                 index = faiss.read_index(str(self._path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
@@ -59,10 +61,7 @@ class FaissStore(Store):
         lists = None if inverted is None else faiss.downcast_InvertedLists(inverted.invlists)
         named = getattr(lists, "filename", "")
         if named not in ("", str(self._path)):  # it could be any file
-            raise InputError(
-                f"{self.name} keeps its vectors in another file, {named}, which is not read; "
-                "copy its lists into the index (an ArrayInvertedLists) and write that."
-            )
+            raise InputError(f"{self.name} keeps its vectors in another file, {named}; copy its lists into the index.")
         return index
 
     @cached_property
@@ -77,65 +76,71 @@ class FaissStore(Store):
         sizes = [lists.list_size(i) for i in range(index.nlist)]
         parts = [np.array(self._package().rev_swig_ptr(lists.get_ids(i), size)) for i, size in enumerate(sizes) if size]
         numbers = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
-        with self.errors():
-            if np.array_equal(numbers, np.arange(len(numbers))):
-                index.make_direct_map()
-                return None
-            index.set_direct_map_type(self._package().DirectMap.Hashtable)
+        if np.array_equal(numbers, np.arange(len(numbers))):
+            index.make_direct_map()
+            return None
+        index.set_direct_map_type(self._package().DirectMap.Hashtable)
         return numbers
 
     @cached_property
-    def _names(self) -> np.ndarray | None:
+    def _keys(self) -> np.ndarray | None:
         names = self._both[1]
         if names is None:
             return self._numbers
         if len(names) != self.count():
             raise InputError(
-                f"{self.name} has {plural(self.count(), 'vector')} and {self.address.ids or ids_file(self._path)} "
-                f"{plural(len(names), 'id')}; give one for each."
+                f"{self.name} has {plural(self.count(), 'vector')} and {plural(len(names), 'id')} beside it."
             )
         return names
 
     def in_the_way(self) -> str | None:
         return super().in_the_way() or ids_in_the_way(self._path)
 
-    def count(self) -> int:
+    def _count(self) -> int:
         return int(self._index.ntotal)
 
-    def dimension(self) -> int:
+    def _dimension(self) -> int:
         return int(self._index.d)
 
-    def metadata(self) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         metric = {0: "inner product", 1: "L2"}.get(self._index.metric_type, str(self._index.metric_type))
         return {"index": type(self._index).__name__, "metric": metric}
 
-    def batches(self, size: int = BATCH, *, payload: bool = True) -> Iterator[Batch]:
-        index, names, numbers = self._index, self._names, self._numbers
+    _vector = VECTOR
+
+    @property
+    def _id(self) -> str | None:
+        return None if self._keys is None else ID
+
+    def scan(self, size: int = BATCH, *, vectors: bool = True, payload: bool = True) -> Iterator[Any]:
+        index, keys, numbers = self._index, self._keys, self._numbers
         if hasattr(index, "id_map"):
             index, numbers = self._package().downcast_index(index.index), None
         for start in range(0, self.count(), size):
             rows = slice(start, min(start + size, self.count()))
-            with self.errors():
-                if numbers is None:
-                    vectors = index.reconstruct_n(start, rows.stop - start)
-                else:
-                    vectors = index.reconstruct_batch(numbers[rows])
-            yield Batch(np.asarray(vectors), None if names is None else names[rows])
+            if numbers is None:
+                found = index.reconstruct_n(start, rows.stop - start)
+            else:
+                found = index.reconstruct_batch(numbers[rows])
+            yield batch_of({VECTOR: column_of(found)} | ({} if keys is None else {ID: id_column(keys[rows])}))
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
+    def _create(self, first: pa.Table, tables: Iterator[pa.Table], metadata: dict[str, Any]) -> None:
         faiss = self._package()
-        text = first.ids is not None and first.ids.dtype == object
-        index = faiss.IndexFlatIP(first.vectors.shape[1])
-        if first.ids is not None and not text:
+        kind = first.column(ID).type if ID in first.column_names else None
+        index = faiss.IndexFlatIP(first.column(VECTOR).type.list_size)
+        if kind == pa.int64():
             index = faiss.IndexIDMap2(index)
         names: list[str] = []
-        for batch in batches:
-            vectors = np.ascontiguousarray(batch.vectors, np.float32)
-            if batch.ids is None or text:
-                names += [] if batch.ids is None else map(str, batch.ids.tolist())
-                index.add(vectors)
+        for table in tables:
+            vectors = np.ascontiguousarray(vectors_of(table), np.float32)
+            if kind == pa.int64():
+                index.add_with_ids(vectors, table.column(ID).to_numpy())
             else:
-                index.add_with_ids(vectors, batch.ids)
-        with written_with_ids(self._path) as (path, keep):
+                names += [] if kind is None else table.column(ID).to_pylist()
+                index.add(vectors)
+
+        def write(path: Path) -> list[str] | None:
             faiss.write_index(index, str(path))
-            keep(names if text else None)
+            return names if kind == pa.string() else None
+
+        write_with_ids(self._path, write)

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from veclink.data.collection import Collection
 from veclink.errors import InputError, named
 from veclink.files.atomic import written_whole
-from veclink.stores.arrow import choose_id, column_of, ids_of, matching, records_of, values_of
-from veclink.stores.protocol import BATCH, Batch, Store
+from veclink.stores.arrow import VECTOR, choose_id, column_of, filter_of, values_of, vectors_of
+from veclink.stores.protocol import BATCH, Store
 
 NULLS = "veclink_nulls"
 """An attribute of a written dataset: the rows that have no value."""
@@ -34,9 +33,8 @@ class Hdf5Store(Store):
     @cached_property
     def _file(self) -> Any:
         h5py = self._package()
-        with self.errors():
-            file = h5py.File(self._path, "r")
-            outside = file.visititems_links(lambda name, link: name if isinstance(link, h5py.ExternalLink) else None)
+        file = h5py.File(self._path, "r")
+        outside = file.visititems_links(lambda name, link: name if isinstance(link, h5py.ExternalLink) else None)
         if outside is not None:
             raise InputError(f"{self.name} has a link {outside!r} to another file; open that file itself.")
         return file
@@ -45,8 +43,7 @@ class Hdf5Store(Store):
     def _group(self) -> Any:
         if not self.address.table:
             return self._file
-        with self.errors():
-            found = self._file.get(self.address.table)
+        found = self._file.get(self.address.table)
         if found is None:
             names = named(list(self._file))
             raise InputError(f"{self._path} has no group {self.address.table!r}; it has {names}.")
@@ -57,20 +54,13 @@ class Hdf5Store(Store):
         if hasattr(self._group, "shape"):  # the URL names the dataset itself
             datasets = {"vectors": self._group}
         else:
-            with self.errors():
-                members = {name: self._group.get(name) for name in self._group}
-                datasets = {name: each for name, each in members.items() if hasattr(each, "shape")}
+            members = {name: self._group.get(name) for name in self._group}
+            datasets = {name: each for name, each in members.items() if hasattr(each, "shape")}
         for each in datasets.values():
             short = each.name.rpartition("/")[2]
-            if each.external:
-                file = each.external[0][0]
+            if each.external or each.is_virtual:
                 raise InputError(
-                    f"{self.name} keeps {short!r} in another file, {file}; copy it into one file (h5repack)."
-                )
-            if each.is_virtual:
-                raise InputError(
-                    f"{self.name} puts {short!r} together of other datasets, perhaps of other files (a virtual "
-                    "dataset); copy it into one file."
+                    f"{self.name} keeps {short!r} in other files or datasets; make it one file (h5repack)."
                 )
         return datasets
 
@@ -92,75 +82,52 @@ class Hdf5Store(Store):
     def _id(self) -> str | None:
         return choose_id(self.address.id, self._columns, self.name)
 
-    def count(self) -> int:
+    def _count(self) -> int:
         if self.address.where:
-            return sum(len(batch) for batch in self.batches(payload=False))
+            return sum(len(records) for records in self.scan(payload=False))
         return len(self._datasets[self._vector])
 
-    def dimension(self) -> int:
+    def _dimension(self) -> int:
         return int(self._datasets[self._vector].shape[1])
 
     @property
     def dtype(self) -> np.dtype:
-        dtype = self._datasets[self._vector].dtype
-        if dtype.kind == "i" and dtype != np.int8:
-            raise InputError(f"{self.name} holds {dtype}; vectors are float16, float32, float64 or int8.")
-        return np.dtype(np.float32) if dtype.itemsize == 8 else dtype.newbyteorder("=")
+        dtype = self._datasets[self._vector].dtype.newbyteorder("=")
+        return np.dtype(np.float32) if dtype == np.float64 else dtype
 
-    def metadata(self) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         known = dict(getattr(self._group, "attrs", {}))
         own = json.loads(known.pop("veclink", "{}"))
         return {**{key: str(value) for key, value in known.items()}, **own}
 
-    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
-        vectors, conditions = self._datasets[self._vector], self.address.where
-        wanted = [*self._columns, self._vector] if columns is None else columns
-        names = [each for each in self._columns if each in wanted or conditions]
-        for start in range(0, len(vectors), size):
-            rows = slice(start, min(start + size, len(vectors)))
-            with self.errors():
-                numbers = column_of(vectors[rows].astype(self.dtype, copy=False))
-                others = self._table(names, rows)
-            table = pa.table({self._vector: numbers, **dict(zip(names, others.columns, strict=True))})
-            if conditions:
-                table = table.filter(pa.array(matching(others, conditions, self.name)))
+    def scan(self, size: int = BATCH, *, vectors: bool = True, payload: bool = True) -> Iterator[Any]:
+        held = self._datasets[self._vector]
+        wanted = [each for each in self._columns if payload or each == self._id] + [self._vector] * vectors
+        kept = filter_of(self.address.where, self._columns, self.name)
+        names = wanted if kept is None else self._columns
+        for start in range(0, len(held), size):
+            rows = slice(start, min(start + size, len(held)))
+            fields = {name: values_of(_values(self._datasets[name], rows)) for name in names if name != self._vector}
+            table = pa.table({**fields, self._vector: column_of(held[rows].astype(self.dtype, copy=False))})
+            table = table if kept is None else table.filter(kept)
             yield from table.select(wanted).combine_chunks().to_batches()
 
-    def _table(self, names: Sequence[str], rows: slice) -> pa.Table:
-        """Some rows of the datasets with one value for each vector."""
-        return pa.table({name: values_of(_values(self._datasets[name], rows)) for name in names})
-
-    def in_place(self, *, payload: bool = True) -> Collection | None:
-        """Mapped where the dataset is neither chunked nor compressed, as h5py writes by default."""
-        vectors = self._datasets[self._vector]
-        start = vectors.id.get_offset()
-        plain = vectors.dtype.isnative and vectors.dtype == self.dtype and not self._file.userblock_size
-        if start is None or vectors.chunks is not None or not plain or self.address.where or not len(vectors):
-            return None
-        mapped = np.memmap(self._path, vectors.dtype, "r", offset=start, shape=vectors.shape)
-        names = [name for name in self._columns if payload or name == self._id]
-        rest = self._table(names, slice(0, len(vectors)))
-        ids = None if self._id is None else ids_of(rest.column(self._id), self.name)
-        rest = rest.select([name for name in names if name != self._id])
-        return Collection.from_array(mapped, ids, rest if rest.num_columns else None, name=self.name)
-
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        self._close()
+    def _create(self, first: pa.Table, tables: Iterator[pa.Table], metadata: dict[str, Any]) -> None:
+        self.close()
         rows = 0
         missing: dict[str, list[int]] = {}
         with written_whole(self._path) as path, _CheckedFile(path, "wb+") as checked:
             with self._package().File(checked, "w") as file:
                 group = file.create_group(self.address.table) if self.address.table else file
-                for batch in batches:
+                for table in tables:
                     checked.check()
-                    table = records_of(batch)
                     for name in table.column_names:
                         column = table.column(name)
                         if column.null_count:
                             empty = np.flatnonzero(column.is_null().to_numpy()) + rows
                             missing.setdefault(name, []).extend(empty.tolist())
-                        self._append(group, name, batch.vectors if name == "vector" else _block(column), rows)
-                    rows += len(batch)
+                        self._append(group, name, vectors_of(table) if name == VECTOR else _block(column), rows)
+                    rows += len(table)
                 for name, places in missing.items():
                     group[name].attrs[NULLS] = np.array(places)
                 group.attrs["veclink"] = json.dumps(metadata)
@@ -234,14 +201,10 @@ def _values(dataset: Any, rows: slice) -> list[Any]:
 
 def _block(column: Any) -> np.ndarray:
     """A column as HDF5 keeps it: numbers, true and false, or text; a missing value is a zero or empty there."""
+    kinds = (pa.types.is_boolean, bool), (pa.types.is_integer, np.int64), (pa.types.is_floating, np.float64)
     values = column.to_pylist()
-    if pa.types.is_boolean(column.type):
-        return np.array([bool(value) for value in values])
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        kind = np.int64 if pa.types.is_integer(column.type) else np.float64
-        return np.array([value or 0 for value in values], dtype=kind)
-    block = np.empty(len(values), dtype=object)
-    block[:] = [
-        "" if value is None else value if isinstance(value, str) else json.dumps(value, default=str) for value in values
-    ]
-    return block
+    for fits, kind in kinds:
+        if fits(column.type):
+            return np.array([value or 0 for value in values], dtype=kind)
+    texts = [value if isinstance(value, str) else json.dumps(value, default=str) for value in values]
+    return np.array(["" if value is None else text for value, text in zip(values, texts, strict=True)], dtype=object)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from veclink.errors import InputError
 from veclink.files.tables import with_metadata
-from veclink.stores.arrow import check_known, records_of
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, ArrowStore, Batch, Id
+from veclink.stores.arrow import check_known
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, ArrowStore, Id, Note
 from veclink.stores.urls import Condition, bucket_server
 
 
@@ -40,74 +40,58 @@ class LanceStore(ArrowStore):
             server, region = bucket_server()
             where = {"endpoint": server, "allow_http": str(server.startswith("http://")).lower()} if server else {}
             options = {"storage_options": {"region": region, **where}}
-        with self.errors("opened"):
-            return self._package().connect(str(self._place[0]), **options)
+        return self._package().connect(str(self._place[0]), **options)
 
     @cached_property
     def _table(self) -> Any:
-        with self.errors():
-            return self._database.open_table(self._place[1])
+        return self._database.open_table(self._place[1])
 
     @cached_property
     def _schema(self) -> Any:
-        with self.errors():
-            return self._table.schema
+        return self._table.schema
 
     def _exists(self) -> bool:
         """Whether there is a finished version of the table; one that was left half-written does not count."""
-        folder, table = self._place
-        if self.address.path is not None:
-            return any((folder / f"{table}.lance" / "_versions").glob("*.manifest"))
-        with self.errors():
-            try:
-                self._database.open_table(table)
-            except Exception as error:
-                if "not found" in str(error).lower():
-                    return False
-                raise
+        try:
+            self._database.open_table(self._place[1])
+        except Exception as error:
+            if "not found" in str(error).lower():
+                return False
+            raise
         return True
 
-    def count(self) -> int:
-        with self.errors():
-            return self._table.count_rows(self._where)
+    def _count(self) -> int:
+        return self._table.count_rows(self._where)
 
     def version(self) -> str:
         return str(self._table.version)
 
-    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
-        names = [each for each in columns or self._fields if each in self._fields]
-        with self.errors():
-            query = self._table.search().select(names)
-            yield from (query.where(self._where) if self._where else query).to_batches(batch_size=size)
+    def scan(self, size: int = BATCH, *, vectors: bool = True, payload: bool = True) -> Iterator[Any]:
+        query = self._table.search().select(self._names(vectors, payload))
+        yield from (query.where(self._where) if self._where else query).to_batches(batch_size=size)
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        schema = with_metadata(records_of(first).schema, metadata)
+    def _create(self, first: pa.Table, tables: Iterator[pa.Table], metadata: dict[str, Any]) -> None:
+        """One new version of the table, or none."""
+        schema, old = with_metadata(first.schema, metadata), self.exists()
         failed: list[BaseException] = []
 
-        def records() -> Iterator[Any]:
+        def records() -> Iterator[pa.RecordBatch]:
             try:
-                for batch in batches:
-                    yield from records_of(batch, schema).to_batches()
+                for table in tables:
+                    yield from table.cast(schema).to_batches()
             except BaseException as error:  # the engine would hide it in one of its own
                 failed.append(error)
                 raise
 
         try:
-            self._create_table(pa.RecordBatchReader.from_batches(schema, records()))
-        except BaseException:
-            if failed:
-                raise failed[0] from None
-            raise
-
-    def _create_table(self, links: Any) -> None:
-        """One new version of the table, or none."""
-        old = self.exists()
-        try:
-            self._database.create_table(self._place[1], data=links, mode="overwrite" if old else "create")
+            data = pa.RecordBatchReader.from_batches(schema, records())
+            self._database.create_table(self._place[1], data=data, mode="overwrite" if old else "create")
         except BaseException:
             if not old:
                 with suppress(Exception):
                     self._database.drop_table(self._place[1])
+            if failed:
+                raise failed[0] from None
             raise
 
     @property
@@ -115,31 +99,28 @@ class LanceStore(ArrowStore):
         if b"embedding_functions" in (self._schema.metadata or {}):
             # LanceDB would build them before it writes a row, and with them a model that may bring code of its own
             raise InputError(
-                f"{self.name} names embedding functions, which LanceDB would run if its rows were annotated; "
-                "write the links to a table of their own instead: #links."
+                f"{self.name} names embedding functions, which notes would run; write the links to a table: #links."
             )
         return super()._annotated_id
 
-    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
-        self.check_writable()
+    def _annotate(self, notes: Mapping[Id, Note]) -> None:
         ids = self._annotated_id
-        notes = [value or (None, None) for value in changes.values()]
-        kind = "string" if any(isinstance(note[0], str) for note in notes) else "bigint"
-        with self.errors("written"):
-            if LINKED not in self._fields:
-                self._table.add_columns({LINKED: f"cast(null as {kind})", PROBABILITY: "cast(null as double)"})
-                del self._schema  # it has two fields more now
-            held = self._schema.field(LINKED).type
-            linked = [str(x) if x is not None and pa.types.is_string(held) else x for x, _ in notes]
-            update = pa.table(
-                {
-                    ids: pa.array(list(changes), type=self._schema.field(ids).type),
-                    LINKED: pa.array(linked, type=held),
-                    PROBABILITY: pa.array([chance for _, chance in notes], type=pa.float64()),
-                }
-            )
-            self._table.merge_insert(ids).when_matched_update_all().execute(update)
-        self._forget()
+        linked, probability = (list(each) for each in zip(*notes.values(), strict=True))
+        if LINKED not in self._fields:
+            kind = "string" if any(isinstance(each, str) for each in linked) else "bigint"
+            self._table.add_columns({LINKED: f"cast(null as {kind})", PROBABILITY: "cast(null as double)"})
+            del self._schema  # it has two fields more now
+        held = self._schema.field(LINKED).type
+        if pa.types.is_string(held):
+            linked = [each if each is None else str(each) for each in linked]
+        update = pa.table(
+            {
+                ids: pa.array(list(notes), type=self._schema.field(ids).type),
+                LINKED: pa.array(linked, type=held),
+                PROBABILITY: pa.array(probability, type=pa.float64()),
+            }
+        )
+        self._table.merge_insert(ids).when_matched_update_all().execute(update)
 
     @cached_property
     def _where(self) -> str | None:

@@ -5,7 +5,6 @@ Both go through the same client. A server's token ("user:password" or a key) com
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -18,15 +17,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.errors import InputError, needed
-from veclink.stores.arrow import batch_of, column_of, fields_of
+from veclink.stores.arrow import ID, VECTOR, batch_of, fields_of
 from veclink.stores.engines.clients import RenamingStore
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Id, Note
 from veclink.stores.urls import Condition
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes to stderr while a long read goes on
-MOST = 8192  # rows in one answer; Milvus's own limit is 16,384
 OWN = "veclink"
 _KINDS = {"FLOAT_VECTOR": "<f4", "FLOAT16_VECTOR": "<f2", "INT8_VECTOR": "i1"}
 _OTHER_FILE = re.compile(rb"ilod.{4}\0{4}", re.DOTALL)
@@ -39,7 +38,6 @@ class MilvusStore(RenamingStore):
     needs = ("pymilvus", "Milvus", "veclink[milvus]")
     _mark = "__veclink_"
     _most = 2000
-    _link_dimension = 2
 
     @cached_property
     def _client(self) -> Any:
@@ -49,18 +47,17 @@ class MilvusStore(RenamingStore):
             if name.startswith(("pymilvus", "milvus_lite")):
                 logging.getLogger(name).setLevel(logging.CRITICAL)
         address = self.address
-        with self.errors("opened"):
-            if address.path is None:
-                uri = f"{'https' if address.tls else 'http'}://{address.host}:{address.port or 19530}"
-                own = f"{address.user}:{address.password}" if address.user and address.password else ""
-                return milvus.MilvusClient(uri, token=os.environ.get("MILVUS_TOKEN") or own, timeout=20)
-            lite: Any = needed("milvus_lite.server_manager", "A Milvus Lite file", install="veclink[milvus]")
-            # the engine deletes files of rows that the folder does not list, also to read others
-            folder = self._folder("collections", "LOCK", "*.sock")
-            check_folder(folder, self.name)
-            if not self.writable:
-                self._copies.callback(lite.server_manager_instance.release_server, str(folder))
-            return milvus.MilvusClient(str(folder.absolute()))
+        if address.path is None:
+            uri = f"{'https' if address.tls else 'http'}://{address.host}:{address.port or 19530}"
+            own = f"{address.user}:{address.password}" if address.user and address.password else ""
+            return milvus.MilvusClient(uri, token=os.environ.get("MILVUS_TOKEN") or own, timeout=20)
+        lite: Any = needed("milvus_lite.server_manager", "A Milvus Lite file", install="veclink[milvus]")
+        # the engine deletes files of rows that the folder does not list, also to read others
+        folder = self._folder("collections", "LOCK", "*.sock")
+        check_folder(folder, self.name)
+        if not self.writable:
+            self._copies.callback(lite.server_manager_instance.release_server, str(folder))
+        return milvus.MilvusClient(str(folder.absolute()))
 
     def names(self) -> list[str]:
         return list(self._client.list_collections())
@@ -73,30 +70,24 @@ class MilvusStore(RenamingStore):
 
     @cached_property
     def _described(self) -> dict[str, Any]:
-        with self.errors():
-            described = self._client.describe_collection(self._held)
-            self._client.load_collection(self._held)
+        described = self._client.describe_collection(self._held)
+        self._client.load_collection(self._held)
         return dict(described)
 
-    def count(self) -> int:
-        with self.errors():
-            _ = self._described
-            answer = self._client.query(self._held, filter=self._where, output_fields=["count(*)"])
+    def _count(self) -> int:
+        _ = self._described
+        answer = self._client.query(self._held, filter=self._where, output_fields=["count(*)"])
         return int(answer[0]["count(*)"])
 
-    @cached_property
-    def _kept(self) -> dict[str, Any]:
-        """What is said of the field of the vectors."""
-        return next(each for each in self._described["fields"] if each["name"] == self._vector)
-
-    def dimension(self) -> int:
-        return int(self._kept["params"]["dim"])
+    def _dimension(self) -> int:
+        kept = next(each for each in self._described["fields"] if each["name"] == self._vector)
+        return int(kept["params"]["dim"])
 
     @property
     def dtype(self) -> np.dtype:
-        return np.dtype(_KINDS[self._kept["type"].name])
+        return np.dtype(_KINDS[self._kinds[self._vector]])
 
-    def metadata(self) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         properties = dict(self._described.get("properties") or {})
         own = json.loads(properties.pop(OWN, "{}"))
         text = self._described.get("description")
@@ -131,64 +122,54 @@ class MilvusStore(RenamingStore):
     def _inner(self) -> list[str]:
         return [self._key, *self._all_vectors]
 
-    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
-        vector = self._vector if columns is None or self._vector in columns else None
+    def scan(self, size: int = BATCH, *, vectors: bool = True, payload: bool = True) -> Iterator[Any]:
         # fields beyond the schema cannot be named before they are there
-        plain = columns is not None and set(columns) <= set(self._fields)
-        asked = list(dict.fromkeys([self._key, *(columns or ())])) if plain else ["*", *([vector] if vector else [])]
+        asked = [*({"*"} if payload else {self._key, self._id}), *([self._vector] if vectors else [])]
         for rows in self._pages(asked, size):
             fields: dict[str, Any] = fields_of(rows)
-            for name in set(self._all_vectors) - {vector}:
+            for name in set(self._all_vectors) - {self._vector if vectors else None}:
                 fields.pop(name, None)
             fields[self._id] = self._ids(fields[self._id])
-            if vector:
-                fields[vector] = column_of(np.stack([_numbers(each, self.dtype) for each in fields[vector]]))
+            if vectors:
+                fields[self._vector] = pa.array([_numbers(each, self.dtype) for each in fields[self._vector]])
             yield batch_of(fields)
 
     def _pages(self, fields: list[str], size: int) -> Iterator[list[dict[str, Any]]]:
         """Rows in the order of their keys, by Milvus's own iterator."""
-        with self.errors():
-            _ = self._described  # which loads it
-            pages = self._client.query_iterator(
-                self._held, batch_size=min(size, MOST), filter=self._where, output_fields=fields
-            )
-            try:
-                while rows := pages.next():
-                    yield rows
-            finally:
-                pages.close()
+        _ = self._described  # which loads it
+        pages = self._client.query_iterator(self._held, batch_size=size, filter=self._where, output_fields=fields)
+        try:
+            while rows := pages.next():
+                yield rows
+        finally:
+            pages.close()
 
-    def _make(self, name: str, first: Batch, metadata: dict[str, Any]) -> None:
+    def _make(self, name: str, first: pa.Table, metadata: dict[str, Any]) -> None:
         """An empty collection; float16 where the engine has it, which Milvus Lite has not."""
         types, path = self._package().DataType, self.address.path
-        for state in ("", "unfinished", "older"):
+        for state in () if path is None else ("unfinished", "older"):
             # Milvus Lite does not see a folder without a schema, which a killed run had only begun to make or had not
             # quite dropped, and refuses to make one where it is
-            folder = (path or Path()) / "collections" / (f"{self._wanted}{self._mark}{state}" if state else name)
-            begun = path is not None and folder.is_dir() and not (folder / "schema.json").exists()
-            if begun and (state or not any(folder.rglob("*.parquet"))):
+            folder = self._path / "collections" / f"{self._wanted}{self._mark}{state}"
+            if not (folder / "schema.json").exists():
                 shutil.rmtree(folder, ignore_errors=True)
-        half = first.vectors.dtype == np.float16 and path is None
+        vectors = first.column(VECTOR).type
+        half = vectors.value_type == pa.float16() and path is None
         schema = self._client.create_schema(auto_id=False, enable_dynamic_field=True)
-        if first.ids is not None and first.ids.dtype == object:
-            schema.add_field("id", types.VARCHAR, is_primary=True, max_length=65_535)
+        if ID in first.column_names and pa.types.is_string(first.column(ID).type):
+            schema.add_field(ID, types.VARCHAR, is_primary=True, max_length=65_535)
         else:
-            schema.add_field("id", types.INT64, is_primary=True)
+            schema.add_field(ID, types.INT64, is_primary=True)
         kind = types.FLOAT16_VECTOR if half else types.FLOAT_VECTOR
-        schema.add_field("vector", kind, dim=first.vectors.shape[1])
-        self._kept_as = "<f2" if half else "<f4"
+        schema.add_field(VECTOR, kind, dim=vectors.list_size)
         self._client.create_collection(
             name, schema=schema, properties={OWN: json.dumps(metadata)}, consistency_level="Strong"
         )
 
     def _put(self, name: str, ids: Sequence[Any], vectors: np.ndarray, records: list[dict[str, Any]]) -> None:
-        if any({"id", "vector"} & set(record) for record in records):
-            raise InputError("The payload has a field 'id' or 'vector', which have their own meaning here; rename it.")
-        rows = zip(records, ids, vectors.astype(getattr(self, "_kept_as", "<f4"), copy=False), strict=True)
-        self._client.upsert(name, [{**record, "id": each, "vector": row} for record, each, row in rows])
-
-    def _remove(self, name: str, ids: list[str]) -> None:
-        self._client.delete(name, ids=ids)
+        half = vectors.dtype == np.float16 and self.address.path is None
+        rows = zip(records, ids, vectors.astype("<f2" if half else "<f4", copy=False), strict=True)
+        self._client.upsert(name, [{**record, ID: each, VECTOR: row} for record, each, row in rows])
 
     def _finish(self, name: str) -> None:
         """What a search needs; made once, after the rows, as every insert would work on it."""
@@ -197,24 +178,18 @@ class MilvusStore(RenamingStore):
         index.add_index("vector", index_type=kind, metric_type="COSINE")
         self._client.create_index(name, index)
 
-    def _pair_id(self, pair: tuple[Id, Id]) -> str:
-        """A key without quotes or backslashes, which Milvus's iterator does not escape."""
-        return hashlib.sha256(json.dumps(pair).encode()).hexdigest()[:32]
-
-    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
-        self.check_writable()
+    def _annotate(self, notes: Mapping[Id, Note]) -> None:
         if not self._described.get("enable_dynamic_field"):
             raise InputError(f"{self.name} takes no fields beyond its schema; it was made without dynamic fields.")
         for rows in list(self._pages(["*", *self._all_vectors], self._most)):
             # a row can only be written whole; None takes a field away
             changed = [
-                {**row, **dict(zip((LINKED, PROBABILITY), changes[each] or (None, None), strict=True))}
+                {**row, **dict(zip((LINKED, PROBABILITY), notes[row[self._id]], strict=True))}
                 for row in rows
-                if (each := row[self._id]) in changes
+                if row[self._id] in notes
             ]
             if changed:
-                with self.errors("written"):
-                    self._client.upsert(self._held, changed)
+                self._client.upsert(self._held, changed)
 
     @cached_property
     def _where(self) -> str:
@@ -246,8 +221,7 @@ def check_folder(folder: Path, name: str) -> None:
             kind = each.get("function_type") if isinstance(each, dict) else each
             if kind not in ("BM25", 1):  # the one that only counts words, by its name or number
                 raise InputError(
-                    f"{name} has a function of the kind {kind!r}, which would send its texts to a server that it "
-                    "names; write its vectors to another store."
+                    f"{name} has a function, {kind!r}, that would send its texts to a server; copy the vectors."
                 )
     for file in folder.rglob("manifest.json*"):
         for text in _texts(_read(file)):

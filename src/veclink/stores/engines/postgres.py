@@ -15,18 +15,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from veclink.errors import InputError, named, needed
-from veclink.stores.arrow import choose_id, column_of
+from veclink.errors import InputError
+from veclink.stores.arrow import VECTOR, choose_id, vectors_of
 from veclink.stores.engines.sql import SqlStore, plain, quoted
 
-_DTYPES = {"vector": "float32", "halfvec": "float16", "_float4": "float32", "_float8": "float32"}
+_SENT: dict[str, tuple[str, Any, int]] = {
+    "vector": ("vector_send", np.dtype(">f4"), 4),
+    "halfvec": ("halfvec_send", np.dtype(">f2"), 4),
+    "_float4": ("array_send", np.dtype([("length", ">i4"), ("number", ">f4")]), 20),
+    "_float8": ("array_send", np.dtype([("length", ">i4"), ("number", ">f8")]), 20),
+}
+"""Of each type of vectors what gives its bytes, what the numbers are there, and where they begin."""
 
 
 class PostgresStore(SqlStore):
     """A table, read in the order of its id where that is unique, in a transaction of its own."""
 
     needs = ("psycopg", "PostgreSQL", "veclink[postgres]")
-    _keeps = (np.float16,)
     # raw cursors bind $1, $2: with the usual ones a per cent sign in a table's name would be a placeholder
     _mark = "${}"
 
@@ -36,74 +41,61 @@ class PostgresStore(SqlStore):
         address = self.address
         given = {"host": address.host, "port": address.port, "user": address.user, "dbname": address.database}
         options = {key: value for key, value in {**given, "password": address.password}.items() if value}
-        with self.errors("reached"):
-            connection = psycopg.connect(
-                **{"connect_timeout": "10", **address.more, **options}, cursor_factory=psycopg.RawCursor
-            )
-            connection.server_cursor_factory = psycopg.RawServerCursor
-            connection.read_only = not self.writable
-            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ  # one moment for all batches
-            _register_loaders(connection)
+        connection = psycopg.connect(
+            **{"connect_timeout": "10", **address.more, **options}, cursor_factory=psycopg.RawCursor
+        )
+        connection.server_cursor_factory = psycopg.RawServerCursor
+        connection.read_only = not self.writable
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ  # one moment for all batches
         return connection
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self.errors(), self._connection.cursor() as cursor:
+        with self._connection.cursor() as cursor:
             cursor.execute(query, values)
             return cursor.fetchall() if cursor.description else []
 
     @cached_property
-    def _place(self) -> tuple[str, str] | None:
-        """The schema and the table, None where there is no such table."""
+    def _place(self) -> str | None:
+        """The name of the table, quoted; None where there is no such table."""
         wanted, schema = self.address.table, self.address.schema
         if wanted is None:
             raise InputError(f"{self.name} does not say which table; name one: ?table=…")
-        tries = [(schema, wanted)]
-        if schema is None and "." in wanted:
-            tries.append((wanted.partition(".")[0], wanted.partition(".")[2]))
-        for schema, table in tries:
-            found = self._run(
-                "select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace "
-                "where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relname = $1 and "
-                "case when $2::text is null then pg_table_is_visible(c.oid) else n.nspname = $2 end",
-                (table, schema),
-            )
-            if found:
-                return found[0][0], found[0][1]
-        return None
+        names = [quoted(wanted), quoted(*wanted.split(".", 1))] if schema is None else [quoted(schema, wanted)]
+        return next((name for name in names if self._run("select to_regclass($1)", [name])[0][0]), None)
 
     @property
     def _from(self) -> str:
-        place = self._place or (self.address.schema, self.address.table)
-        return quoted(*(part for part in place if part is not None))
+        schema, table = self.address.schema, self.address.table or ""
+        return self._place or (quoted(table) if schema is None else quoted(schema, table))
 
     @cached_property
     def _columns(self) -> dict[str, str]:
         """The columns and the names of their types."""
-        query = (
-            "select a.attname, t.typname from pg_attribute a join pg_type t on t.oid = a.atttypid "
-            "where a.attrelid = $1::text::regclass and a.attnum > 0 and not a.attisdropped order by a.attnum"
-        )
+        query = """select a.attname, t.typname from pg_attribute a join pg_type t on t.oid = a.atttypid
+            where a.attrelid = $1::text::regclass and a.attnum > 0 and not a.attisdropped order by a.attnum"""
         return dict(self._run(query, [self._from]))
 
     def _exists(self) -> bool:
         return self._place is not None
 
-    def dimension(self) -> int:
-        query = "select atttypmod from pg_attribute where attrelid = $1::text::regclass and attname = $2"
-        declared = self._run(query, [self._from, self._vector])[0][0]
-        if declared > 0 and self._columns[self._vector] in ("vector", "halfvec"):
-            return int(declared)
-        vector = quoted(self._vector)
-        query = f"select {vector} from {self._from} where {vector} is not null limit 1"
-        with self.errors(), self._connection.cursor(binary=True) as cursor:
-            row = cursor.execute(query).fetchone()
-        return 0 if row is None else len(row[0])
+    def _selected(self, name: str) -> str:
+        return f"{_SENT[self._columns[name]][0]}({quoted(name)})" if name in self._vectors else quoted(name)
+
+    def _decoded(self, value: bytes) -> np.ndarray:
+        """A vector as the server sends it: of an array, a header, and before each number its length."""
+        _, kind, start = _SENT[self._columns[self._vector]]
+        if kind.names is None:
+            return np.frombuffer(value, kind, offset=start).astype(self.dtype)
+        dimensions, missing, _ = np.frombuffer(value, ">i4", count=3)
+        if dimensions > 1 or missing:
+            raise ValueError("an array of vectors has missing numbers or more than one dimension")
+        return np.frombuffer(value, kind, offset=start)["number"].astype(self.dtype) if dimensions else np.empty(0)
 
     @property
     def dtype(self) -> np.dtype:
-        return np.dtype(_DTYPES[self._columns[self._vector]])
+        return np.dtype(np.float16 if self._columns[self._vector] == "halfvec" else np.float32)
 
-    def metadata(self) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         query = "select obj_description($1::text::regclass, 'pg_class')"
         return self._metadata_in(self._run(query, [self._from])[0][0])
 
@@ -116,34 +108,21 @@ class PostgresStore(SqlStore):
             while rows := cursor.fetchmany(size):
                 yield rows
 
-    def _numbers(self, values: list[Any], start: int) -> Any:
-        missing = [start + row for row, value in enumerate(values) if value is None]
-        if missing:
-            raise InputError(f"{self.name} has no vector in row {named(missing)}; filter or fill them.")
-        lengths = {len(value) for value in values}
-        if len(lengths) > 1:
-            raise InputError(f"{self.name} has vectors of {named(sorted(lengths))} numbers; give all the same length.")
-        return column_of(np.stack(values).astype(self.dtype, copy=False))
-
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """As for every store, and among all machines; what is read in the block is of the transaction that writes."""
-        if self._is_alone:
+    def _locked(self) -> Iterator[None]:
+        """Among all machines; what is read in the block is of the transaction that writes."""
+        name = [f"veclink {str(self.address.table).rpartition('.')[2]}"]  # the schema may be named or not
+        with self.errors("written"):
+            self._connection.rollback()  # else all would be read as it was when this connection was first asked
+            self._run("select pg_advisory_lock(hashtextextended($1, 0))", name)
+            self._connection.rollback()
+        try:
             yield
-            return
-        with super().alone():
-            name = [f"veclink {str(self.address.table).rpartition('.')[2]}"]  # the schema may be named or not
-            with self.errors("written"):
-                self._connection.rollback()  # else all would be read as it was when this connection was first asked
-                self._run("select pg_advisory_lock(hashtextextended($1, 0))", name)
+        finally:
+            with suppress(Exception):  # without a connection the lock is gone, too
                 self._connection.rollback()
-            try:
-                yield
-            finally:
-                with suppress(Exception):  # without a connection the lock is gone, too
-                    self._connection.rollback()
-                    self._run("select pg_advisory_unlock(hashtextextended($1, 0))", name)
-                    self._connection.rollback()
+                self._run("select pg_advisory_unlock(hashtextextended($1, 0))", name)
+                self._connection.rollback()
 
     @contextmanager
     def _writing(self) -> Iterator[Any]:
@@ -152,7 +131,7 @@ class PostgresStore(SqlStore):
         self._connection.commit()
 
     def _declared(self, field: Any, writer: Any) -> str:
-        if field.name == "vector":
+        if field.name == VECTOR:
             query = "select count(*) from pg_type where typname in ('vector', 'halfvec')"
             if not writer.execute(query).fetchone()[0]:
                 writer.execute("create extension if not exists vector")
@@ -173,12 +152,11 @@ class PostgresStore(SqlStore):
         # in the order of their bytes, whatever the language of the server: the order in which rows are read
         return f"{kind} {'collate ' + quoted('C') if kind == 'text' else ''} primary key"
 
-    def _values(self, column: Any, name: str) -> list[Any]:
-        if name == "vector":
+    def _values(self, table: pa.Table, name: str) -> list[Any]:
+        if name == VECTOR:
             # text of float64, which has more digits than float32 needs to come back to the same bits
-            numbers = column.combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(np.float32)
-            return [json.dumps(row) for row in numbers.reshape(len(column), column.type.list_size).tolist()]
-        return plain(column.to_pylist())
+            return [json.dumps(row) for row in vectors_of(table).astype(np.float32).tolist()]
+        return plain(table.column(name).to_pylist())
 
     def _insert(self, writer: Any, names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
         with writer.copy(f"copy {self._from} ({', '.join(names)}) from stdin") as copy:
@@ -192,7 +170,7 @@ class PostgresStore(SqlStore):
 
     @cached_property
     def _vectors(self) -> list[str]:
-        return [name for name, kind in self._columns.items() if kind in _DTYPES]
+        return [name for name, kind in self._columns.items() if kind in _SENT]
 
     @cached_property
     def _id(self) -> str | None:
@@ -203,41 +181,8 @@ class PostgresStore(SqlStore):
     @cached_property
     def _keys(self) -> list[str]:
         """Columns that are unique and never null by themselves."""
-        query = (
-            "select a.attname from pg_index i "
-            "join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0] "
-            "where i.indrelid = $1::text::regclass and i.indisunique and i.indnkeyatts = 1 and i.indpred is null "
-            "and a.attnotnull order by i.indisprimary desc"
-        )
+        query = """select a.attname from pg_index i
+            join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+            where i.indrelid = $1::text::regclass and i.indisunique and i.indnkeyatts = 1 and i.indpred is null
+            and a.attnotnull order by i.indisprimary desc"""
         return [row[0] for row in self._run(query, [self._from])]
-
-
-def _register_loaders(connection: Any) -> None:
-    """Have this connection read `vector`, `halfvec`, `real[]` and `double precision[]` as numpy arrays."""
-    loader: Any = needed("psycopg.adapt", "PostgreSQL").Loader
-    kinds: Any = needed("psycopg.types", "PostgreSQL").TypeInfo
-    binary: Any = needed("psycopg.pq", "PostgreSQL").Format.BINARY
-
-    def register(oid: int, read: Any) -> None:
-        kind = type("VectorLoader", (loader,), {"format": binary, "load": lambda self, data: read(data)})
-        connection.adapters.register_loader(oid, kind)
-
-    # int16 dimension, int16 unused, then big-endian numbers
-    for name, number in (("vector", ">f4"), ("halfvec", ">f2")):
-        info = kinds.fetch(connection, name)
-        if info is not None:
-            register(info.oid, lambda data, number=number: np.frombuffer(data, number, offset=4))
-    for oid, number in ((1021, ">f4"), (1022, ">f8")):
-        register(oid, lambda data, number=number: _array(data, number))
-    connection.rollback()  # fetching began a transaction
-
-
-def _array(data: Any, number: str) -> np.ndarray:
-    header = np.frombuffer(data, ">i4", count=3)
-    if header[0] == 0:
-        return np.empty(0, np.float32)
-    if header[0] != 1 or header[1]:
-        raise ValueError("an array of vectors has missing numbers or more than one dimension")
-    # 12 bytes of header, 8 of bounds, then for each number its length and itself
-    packed = np.dtype([("length", ">i4"), ("number", number)])
-    return np.frombuffer(data, packed, offset=20)["number"].astype(np.float32)

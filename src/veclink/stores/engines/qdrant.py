@@ -15,7 +15,7 @@ import sqlite3
 import uuid
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from datetime import date, datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path
@@ -25,16 +25,15 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
-from veclink.errors import InputError, StoreError, named
-from veclink.stores.arrow import batch_of, choose_vector, column_of, fields_of, id_column
-from veclink.stores.engines.clients import ClientStore, undo_killed_write
-from veclink.stores.protocol import BATCH, KEY, LINKED, PROBABILITY, Batch, Id, in_parts
+from veclink.errors import InputError, StoreError
+from veclink.stores.arrow import ID, VECTOR, batch_of, choose_vector, fields_of
+from veclink.stores.engines.clients import ClientStore, check_ordered, undo_killed_write, with_vectors
+from veclink.stores.protocol import BATCH, KEY, LINKED, PROBABILITY, Id, Note, in_parts
 from veclink.stores.urls import Condition
 
-UNFINISHED, OWN_IDS, ID_FIELD = "veclink_unfinished", "veclink_ids", "id"
+UNFINISHED, OWN_IDS = "veclink_unfinished", "veclink_ids"
 NAMELESS = "\0vector"
 """The column of a vector that has no name."""
-_NAMES = uuid.UUID("b4cf5a3e-6f0c-4a55-9a0e-2f2d0c6d8f11")
 _BOUNDS = {"=": ("gte", "lte"), "<": ("lt",), "<=": ("lte",), ">": ("gt",), ">=": ("gte",)}
 
 
@@ -43,7 +42,6 @@ class QdrantStore(ClientStore):
 
     replaceable = False
     _most = 1000  # a server refuses requests of more than 32 MB
-    _link_dimension = 0
     needs = ("qdrant_client", "Qdrant", "veclink[qdrant]")
     _inner = (KEY, NAMELESS)
 
@@ -64,35 +62,28 @@ class QdrantStore(ClientStore):
                     host=address.host, port=address.port or 6333, https=address.tls, api_key=key, timeout=60,
                     check_compatibility=False,
                 )  # fmt: skip
-            with self.errors("opened"):
-                folder = self._folder("meta.json", ".lock")
-                check_folder(folder, address.table, self.name)  # the client runs what the points' pickles name
-                return client(path=str(folder))
+            folder = self._folder("meta.json", ".lock")
+            check_folder(folder, address.table, self.name)  # the client runs what the points' pickles name
+            return client(path=str(folder))
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """As for every store. The client of a folder reads its list of collections before it locks the folder."""
-        if not self._is_alone:
-            self._close()
-        with super().alone():
-            yield
+    def _locked(self) -> AbstractContextManager[None]:
+        """The client of a folder reads its list of collections before it locks the folder."""
+        self.close()
+        return nullcontext()
 
     @cached_property
     def _held(self) -> str:
         if self.address.table is not None:
             return self.address.table
-        with self.errors():
-            names = [each.name for each in self._client.get_collections().collections]
+        names = [each.name for each in self._client.get_collections().collections]
         return self._only_one(names, "collection")
 
     @property
     def _config(self) -> Any:
-        with self.errors():
-            return self._client.get_collection(self._held).config
+        return self._client.get_collection(self._held).config
 
     def _there(self) -> bool:
-        with self.errors():
-            return bool(self._client.collection_exists(self._held))
+        return bool(self._client.collection_exists(self._held))
 
     def _exists(self) -> bool:
         return self._there() and not self._notes.get(UNFINISHED)
@@ -100,63 +91,63 @@ class QdrantStore(ClientStore):
     def half_written(self) -> bool:
         return self._there() and bool(self._notes.get(UNFINISHED))
 
-    def count(self) -> int:
-        with self.errors():
-            return int(self._client.count(self._held, count_filter=self._filter, exact=True).count)
+    def _count(self) -> int:
+        return int(self._client.count(self._held, count_filter=self._filter, exact=True).count)
 
-    def dimension(self) -> int:
+    def _dimension(self) -> int:
         return int(self._params.size)
 
     @property
     def dtype(self) -> np.dtype:
         return np.dtype(np.float16 if str(self._params.datatype).lower().endswith("float16") else np.float32)
 
-    def metadata(self) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         own = {key: value for key, value in self._notes.items() if key not in (UNFINISHED, OWN_IDS)}
         return {**own, "distance": str(getattr(self._params.distance, "value", self._params.distance))}
 
-    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
-        vector = self._vector if self._kinds else None
-        fields = None if columns is None else [each for each in columns if each not in (KEY, vector)]
-        name = vector if columns is None or vector in columns else None
+    def scan(self, size: int = BATCH, *, vectors: bool = True, payload: bool = True) -> Iterator[Any]:
+        name = self._vector if vectors and self._kinds else None  # of links no vectors may be kept
         place = None
         while True:
-            with self.errors():
-                points, place = self._client.scroll(
-                    self._held,
-                    scroll_filter=self._filter,
-                    limit=size,
-                    offset=place,
-                    with_payload=True if fields is None else fields or False,
-                    with_vectors=name is not None and (True if name == NAMELESS else [name]),
-                )
-            if points:
-                yield self._records(points, name)
+            points, place = self._client.scroll(
+                self._held,
+                scroll_filter=self._filter,
+                limit=size,
+                offset=place,
+                with_payload=payload or ([self._id] if self._id != KEY else False),
+                with_vectors=name is not None and (True if name == NAMELESS else [name]),
+            )
+            found: dict[str, Any] = fields_of([point.payload or {} for point in points])
+            found[KEY] = self._ids([point.id for point in points])
+            if self._id != KEY:
+                found[self._id] = self._ids(found.get(self._id) or [None] * len(points))
+            if name is not None:
+                rows = [point.vector for point in points]
+                rows = rows if name == NAMELESS else [(row or {}).get(name) for row in rows]
+                found[name] = pa.array(rows, pa.list_(pa.float32()))
+            yield batch_of(found)
             if place is None:
                 return
 
-    def _records(self, points: Sequence[Any], name: str | None) -> Any:
-        found: dict[str, Any] = fields_of([point.payload or {} for point in points])
-        found[KEY] = self._ids([point.id for point in points])
-        if self._id != KEY:
-            found[self._id] = self._ids(found.get(self._id) or [None] * len(points))
-        if name is not None:
-            rows = {point.id: point.vector if name == NAMELESS else (point.vector or {}).get(name) for point in points}
-            missing = [each for each, row in rows.items() if row is None]
-            if missing:
-                raise InputError(f"{self.name} has no vector in the points {named(missing)}; filter or fill them.")
-            found[name] = column_of(np.array(list(rows.values()), self.dtype))
-        return batch_of(found)
+    def _create(self, first: pa.Table, tables: Iterator[pa.Table], metadata: dict[str, Any]) -> None:
+        if VECTOR in first.column_names or not self.exists():
+            if ID in first.column_names and not self._names_rows(first):
+                metadata = {**metadata, OWN_IDS: ID}
+            return super()._create(first, tables, metadata)
+        # a table of links, which is not replaced but filled anew: in one step, where that can be
+        models, name = self._models, self._held
+        with self._together(name):
+            rows = self._put_all(name, iter([with_vectors(first)]), named=False)
+            others = models.Filter(must_not=[models.HasIdCondition(has_id=list(range(rows)))])
+            self._client.delete(name, models.FilterSelector(filter=others), wait=True)
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        if first.ids is not None and not all(map(_is_point_id, first.ids.tolist())):
-            metadata, batches = {**metadata, OWN_IDS: ID_FIELD}, map(_with_ids_in_payload, batches)
-        super()._create(first, batches, metadata)
+    def _names_rows(self, first: pa.Table) -> bool:
+        return super()._names_rows(first) and all(map(_is_point_id, first.column(ID).to_pylist()))
 
     @contextmanager
     def _replacing(self) -> Iterator[str]:
         name = self._held
-        if self._there() and not self.half_written():
+        if self.exists():
             raise InputError(f"{self.name} cannot be replaced as a whole by Qdrant; delete it, or choose a name.")
         try:
             yield name
@@ -165,25 +156,22 @@ class QdrantStore(ClientStore):
                 self._client.delete_collection(name)
             raise
 
-    def _make(self, name: str, first: Batch, metadata: dict[str, Any]) -> None:
-        models, size = self._models, first.vectors.shape[1]
+    def _make(self, name: str, first: pa.Table, metadata: dict[str, Any]) -> None:
+        models = self._models
         if self._there():  # what a killed run had begun
             self._client.delete_collection(name)
-        half = models.Datatype.FLOAT16 if first.vectors.dtype == np.float16 else None
-        # COSINE would keep directions only
-        kept = models.VectorParams(size=size, distance=models.Distance.DOT, datatype=half) if size else {}
+        kind, dot = first.column(VECTOR).type, models.Distance.DOT  # COSINE would keep directions only
+        half = models.Datatype.FLOAT16 if kind.value_type == pa.float16() else None
+        kept = models.VectorParams(size=kind.list_size, distance=dot, datatype=half)
         self._client.create_collection(name, vectors_config=kept, metadata={**metadata, UNFINISHED: True})
 
     def _put(self, name: str, ids: Sequence[Any], vectors: np.ndarray, records: list[dict[str, Any]]) -> None:
-        rows = vectors.astype(np.float32).tolist()
+        rows: Any = vectors.astype(np.float32).tolist() if self._kinds else [{} for _ in ids]  # of links, perhaps none
         given = zip(ids, rows, records, strict=True)
-        points = [self._models.PointStruct(id=each, vector=row or {}, payload=more) for each, row, more in given]
+        points = [self._models.PointStruct(id=each, vector=row, payload=more) for each, row, more in given]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as in `_client`
             self._client.upsert(name, points, wait=True)
-
-    def _remove(self, name: str, ids: list[str]) -> None:
-        self._client.delete(name, self._models.PointIdsList(points=ids), wait=True)
 
     def _finish(self, name: str) -> None:
         self._client.update_collection(name, metadata={UNFINISHED: None})
@@ -208,24 +196,19 @@ class QdrantStore(ClientStore):
             file.storage = storage
             storage.rollback()  # of nothing, where all went well
 
-    def _pair_id(self, pair: tuple[Id, Id]) -> str:
-        return str(uuid.uuid5(_NAMES, json.dumps(pair)))
-
-    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
-        self.check_writable()
+    def _annotate(self, notes: Mapping[Id, Note]) -> None:
         points: dict[Any, Any] = {}
-        for records in self.scan([self._id]):
+        for records in self.scan(vectors=False):
             keys, ids = (records.column(name).to_pylist() for name in (KEY, self._id))
             points |= dict(zip(ids, keys, strict=True))
-        with self.errors("written"), self._together(self._held):
-            for part in in_parts(list(changes.items()), self._most):
-                notes = [dict(zip((LINKED, PROBABILITY), value or (None, None), strict=True)) for _, value in part]
-                operations = [
-                    self._models.SetPayloadOperation(
-                        set_payload=self._models.SetPayload(payload=note, points=[points[each]])
-                    )
-                    for (each, _), note in zip(part, notes, strict=True)
-                ]
+        models = self._models
+        with self._together(self._held):
+            for part in in_parts(list(notes.items()), self._most):
+                operations = []
+                for each, note in part:
+                    fields = dict(zip((LINKED, PROBABILITY), note, strict=True))
+                    payload = models.SetPayload(payload=fields, points=[points[each]])
+                    operations.append(models.SetPayloadOperation(set_payload=payload))
                 self._client.batch_update_points(self._held, operations, wait=True)
 
     @cached_property
@@ -247,8 +230,7 @@ class QdrantStore(ClientStore):
         vectors = self._kinds
         if isinstance(vectors, dict):
             return choose_vector(self.address.vector, list(vectors), list(vectors), self.name)
-        if self.address.vector:
-            raise InputError(f"{self.name} has one vector without a name; leave ?vector= out.")
+        self._check_one_vector()
         return NAMELESS
 
     @cached_property
@@ -269,19 +251,6 @@ class QdrantStore(ClientStore):
         return self._models.Filter(must=[_condition(self._models, each) for each in self.address.where])
 
 
-def _with_ids_in_payload(batch: Batch) -> Batch:
-    """The rows without their ids, which are in the payload; points are numbered, and read again in that order."""
-    payload = batch.payload if batch.payload is not None else pa.table({})
-    if ID_FIELD in payload.column_names:
-        raise InputError("The payload has a field 'id', which is where Qdrant keeps these ids; rename it.")
-    assert batch.ids is not None, "all batches have ids if the first one has"
-    return Batch(
-        batch.vectors,
-        None,
-        pa.table({**dict(zip(payload.column_names, payload.columns, strict=True)), ID_FIELD: id_column(batch.ids)}),
-    )
-
-
 def _is_point_id(value: Any) -> bool:
     """Whether a point can be called this: a whole number of 64 bits, or a UUID in its usual spelling."""
     if isinstance(value, int):
@@ -297,8 +266,7 @@ def _condition(models: Any, condition: Condition) -> Any:
     value = condition.value
     if condition.sign == "=" and not isinstance(value, float):
         return models.FieldCondition(key=condition.field, match=models.MatchValue(value=value))
-    if isinstance(value, (str, bool)):
-        raise InputError(f"Qdrant orders numbers only, and the filter compares {condition.field!r} with text.")
+    check_ordered(condition, "Qdrant")
     bounds = dict.fromkeys(_BOUNDS[condition.sign], value)
     return models.FieldCondition(key=condition.field, range=models.Range(**bounds))
 
@@ -367,8 +335,7 @@ def check_plain(data: bytes, name: str) -> None:
             raise ValueError("no point")
     except _Unsafe as error:
         raise InputError(
-            f"{name} cannot be read safely: it holds something of the kind {error}, which no point needs and which "
-            "could be code; do not open it with other programs either, and ask for the collection in another format."
+            f"{name} cannot be read safely: it holds {error}, which could be code; do not open it elsewhere either."
         ) from None
     except Exception as error:  # a damaged pickle can raise anything
         raise InputError(f"{name} holds a point that is damaged ({error}); restore it from a backup.") from error
@@ -380,18 +347,15 @@ def check_folder(folder: Path, collection: str | None, name: str) -> None:
     `collection` is the one that is asked for; it need not be there. `name` is what the folder is called in the sentence
     of an error.
     """
-    file, listed, aliases = folder / "meta.json", [], []
-    if file.exists():
-        try:
-            meta = json.loads(file.read_text(encoding="utf-8"))
-            listed, aliases = list(meta["collections"]), list((meta.get("aliases") or {}).values())
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError(f"{file} is damaged ({error!r}), and it names the collections; restore it.") from error
-    for each in (*listed, *aliases, *([] if collection is None else [collection])):
+    meta: dict[str, Any] = {"collections": {}}
+    if (folder / "meta.json").exists():
+        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+    aliases = (meta.get("aliases") or {}).values()
+    for each in (*meta["collections"], *aliases, *([] if collection is None else [collection])):
         if each in ("", ".", "..") or any(mark in each for mark in "/\\\0"):
             raise InputError(f"{name} names a collection {each!r}, which is no name inside a folder; rename it.")
     points = folder / "collection"
-    for each in listed:
+    for each in meta["collections"]:
         if not (points / each / "storage.sqlite").exists():  # the client would make an empty one
             raise StoreError(
                 f"{name} is damaged: {each}/storage.sqlite is missing, and with it the points; restore it."
@@ -399,11 +363,8 @@ def check_folder(folder: Path, collection: str | None, name: str) -> None:
     # also those that meta.json does not name: the client loads what it finds where it makes a collection
     for storage in sorted(points.glob("*/storage.sqlite")):
         undo_killed_write(storage)
-        try:
-            with closing(sqlite3.connect(f"file:{quote(str(storage.absolute()))}?mode=ro", uri=True)) as opened:
-                _check_points(opened, name)
-        except sqlite3.Error as error:
-            raise StoreError(f"{name} could not be read ({error}); restore {storage.name} from a backup.") from None
+        with closing(sqlite3.connect(f"file:{quote(str(storage.absolute()))}?mode=ro", uri=True)) as opened:
+            _check_points(opened, name)
 
 
 def _check_points(storage: sqlite3.Connection, name: str) -> None:
@@ -415,9 +376,6 @@ def _check_points(storage: sqlite3.Connection, name: str) -> None:
     # a view or a virtual table could answer differently each time it is asked
     table = [kind == "table" and page > 0 for kind, page in kinds] == [True]
     if not table or not {"id", "point"} <= columns:
-        raise StoreError(
-            f"{name} has a layout that is not known here; open it with qdrant-client if you trust it, "
-            "and write its points into a new folder."
-        )
+        raise StoreError(f"{name} has an unknown layout; if you trust it, copy its points with qdrant-client.")
     for _, _, point in storage.execute(EVERY_POINT):
         check_plain(point, name)

@@ -6,17 +6,16 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from veclink.data.collection import as_ids
 from veclink.errors import InputError
-from veclink.stores.arrow import batch_of, check_known, id_column, records_of
-from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Batch, Id, Store
+from veclink.stores.arrow import batch_of, check_known, id_column
+from veclink.stores.protocol import BATCH, LINKED, PROBABILITY, Id, Note, Store
 
 
 def quoted(*names: str) -> str:
@@ -34,7 +33,6 @@ def plain(values: list[Any]) -> list[Any]:
 class SqlStore(Store):
     """A table or view of an SQL database."""
 
-    _keeps: ClassVar[tuple[type, ...]] = (np.int8,)  # numbers that are kept as they are; others become float32
     _mark: ClassVar[str] = "?"  # how a query marks the place of its value of a number, counted from 1
     _tables: ClassVar[str] = ""  # the query for the names of all tables
     _columns: Any  # dict of str to str: the columns and their types; a cached property
@@ -63,7 +61,7 @@ class SqlStore(Store):
     def _fields(self) -> list[str]:
         return list(self._columns)
 
-    def count(self) -> int:
+    def _count(self) -> int:
         where, values = self._where
         return int(self._run(f"select count(*) from {self._from}{where}", values)[0][0])
 
@@ -75,36 +73,40 @@ class SqlStore(Store):
                 return known
         return {"comment": comment}
 
-    def _query(self, columns: Sequence[str] | None) -> tuple[list[str], str, list[Any]]:
-        """The names of these columns (all but vectors that were not chosen), the query for them, and its values."""
-        if columns is not None:
-            names = [each for each in columns if each in self._columns or each == self._id]
-        else:
-            names = [each for each in self._columns if each not in self._vectors or each == self._vector]
-            if self._vectors and self._id and self._id not in names:
-                names.insert(0, self._id)
+    def _query(self, vectors: bool, payload: bool) -> tuple[list[str], str, list[Any]]:
+        """The names of the columns for `scan`, the query for them, and its values."""
+        names = self._names(vectors, payload)
+        if self._vectors and self._id and self._id not in names:  # a row id is no column
+            names.insert(0, self._id)
         where, values = self._where
-        return names, f"select {', '.join(map(quoted, names))} from {self._from}{where}", values
+        return names, f"select {', '.join(map(self._selected, names))} from {self._from}{where}", values
 
-    def scan(self, columns: Sequence[str] | None = None, size: int = BATCH) -> Iterator[Any]:
-        names, query, values = self._query(columns)
-        row = 0
-        with self.errors():
-            for rows in self._parts(query, values, size):
-                found: dict[str, Any] = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-                for name in set(self._vectors) & set(names):
-                    found[name] = self._numbers(found[name], row)
-                if self._vectors and self._id in found:
-                    found[self._id] = id_column(as_ids(found[self._id], self.name))
-                yield batch_of(found)
-                row += len(rows)
+    def _selected(self, name: str) -> str:
+        """What is asked for in order to have a column."""
+        return quoted(name)
+
+    def scan(self, size: int = BATCH, *, vectors: bool = True, payload: bool = True) -> Iterator[Any]:
+        names, query, values = self._query(vectors, payload)
+        for rows in self._parts(query, values, size):
+            found: dict[str, Any] = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+            for name in set(self._vectors) & set(names):
+                found[name] = pa.array([None if each is None else self._decoded(each) for each in found[name]])
+            if self._vectors and self._id in found:
+                found[self._id] = id_column(as_ids(found[self._id], self.name))
+            yield batch_of(found)
+
+    def _dimension(self) -> int:
+        vector = self._vector
+        query = f"select {self._selected(vector)} from {self._from} where {quoted(vector)} is not null limit 1"
+        decoded = [self._decoded(value) for (value,) in self._run(query)]
+        return 0 if not decoded or decoded[0] is None else len(decoded[0])
 
     def _parts(self, query: str, values: list[Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of an answer, `size` at a time, always in the same order."""
         raise NotImplementedError
 
-    def _numbers(self, values: list[Any], start: int) -> Any:
-        """Vectors of an answer as an Arrow column; `start` is the number of the first row."""
+    def _decoded(self, value: Any) -> np.ndarray | None:
+        """A vector of an answer; None where it is none."""
         raise NotImplementedError
 
     @cached_property
@@ -118,42 +120,27 @@ class SqlStore(Store):
         ]
         return (" where " + " and ".join(parts) if parts else ""), [each.value for each in conditions]
 
-    def _create(self, first: Batch, batches: Iterator[Batch], metadata: dict[str, Any]) -> None:
-        def records(batch: Batch) -> Any:
-            kept = batch.vectors.dtype in self._keeps
-            return records_of(batch if kept else replace(batch, vectors=batch.vectors.astype(np.float32)))
-
+    def _create(self, first: pa.Table, tables: Iterator[pa.Table], metadata: dict[str, Any]) -> None:
         with self._writing() as writer:
             writer.execute(f"drop table if exists {self._from}")
-            self._fill(writer, map(records, batches))
+            self._fill(writer, first.schema, tables)
             if metadata:
                 self._note(writer, json.dumps(metadata))
 
-    def _create_table(self, links: Any) -> None:
-        there = self.exists()
-        with self._writing() as writer:
-            if there:
-                writer.execute(f"drop table {self._from}")
-            self._fill(writer, iter([links]))
-
-    def _fill(self, writer: Any, tables: Iterator[Any]) -> None:
-        """Make the table of Arrow tables, and fill it."""
-        first = next(tables)
-        names = first.column_names
-        parts = [f"{quoted(name)} {self._declared(first.schema.field(name), writer)}".rstrip() for name in names]
-        keys = ", primary key (a, b)" if names[:2] == ["a", "b"] else ""
+    def _fill(self, writer: Any, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
+        """Make the table, and fill it."""
+        parts = [f"{quoted(each.name)} {self._declared(each, writer)}".rstrip() for each in schema]
+        keys = ", primary key (a, b)" if schema.names[:2] == ["a", "b"] else ""
         writer.execute(f"create table {self._from} ({', '.join(parts)}{keys})")
-        for table in chain([first], tables):
-            if table.column_names != names:
-                raise InputError("Later rows have other fields than the first ones; give all the same.")
-            columns = [self._values(table.column(name), name) for name in names]
-            self._insert(writer, list(map(quoted, names)), zip(*columns, strict=True))
+        for table in tables:
+            columns = [self._values(table, name) for name in schema.names]
+            self._insert(writer, list(map(quoted, schema.names)), zip(*columns, strict=True))
 
     def _declared(self, field: Any, writer: Any) -> str:
         """The type of a column."""
         raise NotImplementedError
 
-    def _values(self, column: Any, name: str) -> list[Any]:
+    def _values(self, table: pa.Table, name: str) -> list[Any]:
         """The values of a column as the database takes them."""
         raise NotImplementedError
 
@@ -165,17 +152,15 @@ class SqlStore(Store):
         """Keep what was said of the table."""
         writer.execute(f"comment on table {self._from} is '{text.replace(chr(39), chr(39) * 2)}'")
 
-    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
-        self.check_writable()
+    def _annotate(self, notes: Mapping[Id, Note]) -> None:
         key = quoted(self._annotated_id)
-        notes = [(*(value or (None, None)), each) for each, value in changes.items()]
-        text = any(isinstance(note[0], str) for note in notes)
-        with self.errors("written"), self._writing() as writer:
+        rows = [(*note, each) for each, note in notes.items()]
+        text = any(isinstance(row[0], str) for row in rows)
+        with self._writing() as writer:
             if LINKED not in self._columns:
                 for name, kind in ((LINKED, "text" if text else "bigint"), (PROBABILITY, "double precision")):
                     writer.execute(f"alter table {self._from} add column {quoted(name)} {kind}")
-            self._set_notes(writer, key, notes)
-        self._forget()
+            self._set_notes(writer, key, rows)
 
     def _set_notes(self, writer: Any, key: str, notes: list[tuple[Any, Any, Any]]) -> None:
         """Write linked id and probability of each key."""

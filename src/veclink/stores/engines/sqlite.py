@@ -15,12 +15,13 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from veclink.errors import InputError, named, needed
-from veclink.stores.arrow import choose_id, choose_vector, column_of, matrix
+from veclink.errors import InputError, needed
+from veclink.stores.arrow import VECTOR, choose_id, choose_vector, vectors_of
 from veclink.stores.engines.clients import undo_killed_write
-from veclink.stores.engines.sql import SqlStore, plain, quoted
-from veclink.stores.protocol import Id
+from veclink.stores.engines.sql import SqlStore, plain
+from veclink.stores.protocol import Id, Note
 
 _VEC0 = re.compile(r"\busing\s+vec0\s*\((?P<columns>.*)\)", re.IGNORECASE | re.DOTALL)
 STEPS = 100_000
@@ -32,10 +33,8 @@ class SqliteStore(SqlStore):
     """A table of a SQLite file; without a column of ids its row ids are the ids."""
 
     needs = ("apsw", "SQLite", "veclink[sqlite]")
-    _tables = (
-        "select name from sqlite_master t where type = 'table' and name not like 'sqlite_%' and not exists ("
-        "select 1 from sqlite_master v where v.sql like '% using vec0%' and t.name like v.name || '\\_%' escape '\\')"
-    )
+    _tables = """select name from sqlite_master t where type = 'table' and name not like 'sqlite_%' and not exists (
+        select 1 from sqlite_master v where v.sql like '% using vec0%' and t.name like v.name || '\\_%' escape '\\')"""
 
     @cached_property
     def _connection(self) -> Any:
@@ -46,21 +45,19 @@ class SqliteStore(SqlStore):
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         else:
             undo_killed_write(self._path)
-        with self.errors("opened"):
-            connection = apsw.Connection(str(self._path), flags=flags)
-            connection.set_busy_timeout(10_000)
-            connection.set_progress_handler(lambda: False, STEPS)
-            connection.enable_load_extension(True)
-            connection.load_extension(vec.loadable_path())
-            connection.enable_load_extension(False)
-            # the file's own views and triggers get harmless functions only, and cannot damage its tables
-            connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-            connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection = apsw.Connection(str(self._path), flags=flags)
+        connection.set_busy_timeout(10_000)
+        connection.set_progress_handler(lambda: False, STEPS)
+        connection.enable_load_extension(True)
+        connection.load_extension(vec.loadable_path())
+        connection.enable_load_extension(False)
+        # the file's own views and triggers get harmless functions only, and cannot damage its tables
+        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         return connection
 
     def _run(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with self.errors():
-            return list(self._connection.execute(query, tuple(values)))
+        return list(self._connection.execute(query, tuple(values)))
 
     @cached_property
     def _virtual(self) -> Any:
@@ -81,29 +78,9 @@ class SqliteStore(SqlStore):
                 declared[words[0].strip("\"'`[]")] = words[1]
         return {name: declared.get(name, "") for name, _ in rows}
 
-    @cached_property
-    def _shape(self) -> tuple[int, np.dtype]:
-        kind = self._columns[self._vector]
-        declared = _NUMBERS.search(kind)
-        dtype = np.dtype(np.int8 if "int8" in kind.lower() or "i8" in kind.lower() else np.float32)
-        if declared is not None:
-            return int(declared[2]), dtype
-        column, table = quoted(self._vector), self._from
-        rows = self._run(f"select typeof({column}), length({column}) from {table} where {column} is not null limit 1")
-        if rows and (rows[0][0] != "blob" or rows[0][1] < dtype.itemsize):
-            raise InputError(
-                f"{self.name} holds no vectors in {self._vector!r}, but {rows[0][0]}; name a column of blobs."
-            )
-        if not rows and self._run(f"select 1 from {table} limit 1"):
-            raise InputError(f"{self.name} has no vector in {self._vector!r}: every row is empty.")
-        return (rows[0][1] // dtype.itemsize if rows else 0), dtype
-
-    def dimension(self) -> int:
-        return self._shape[0]
-
     @property
     def dtype(self) -> np.dtype:
-        return self._shape[1]
+        return np.dtype(np.int8 if re.search("int8|i8", self._columns[self._vector].lower()) else np.float32)
 
     def _parts(self, query: str, values: list[Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
         order = " order by rowid" if self._has_rowid and self._virtual is None else ""
@@ -111,32 +88,21 @@ class SqliteStore(SqlStore):
         while rows := list(islice(cursor, size)):
             yield rows
 
-    def _numbers(self, values: list[Any], start: int) -> Any:
-        dimension, dtype = self._shape
-        width = dimension * dtype.itemsize
-        wrong = [start + row for row, b in enumerate(values) if not (isinstance(b, bytes) and len(b) == width)]
-        if wrong:
-            raise InputError(
-                f"{self.name} has no vector of {dimension:,} numbers ({width:,} bytes) in row {named(wrong)}; fill it."
-            )
-        return column_of(np.frombuffer(b"".join(values), dtype).reshape(len(values), dimension))
+    def _decoded(self, value: Any) -> np.ndarray | None:
+        return np.frombuffer(value, self.dtype) if isinstance(value, bytes) else None
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """As for every store, and in one transaction."""
-        if self._is_alone:
-            yield
-            return
-        with super().alone():
+    def _locked(self) -> Iterator[None]:
+        """One transaction."""
+        try:
             with self.errors("written"):
                 self._connection.execute("begin immediate")
-            try:
-                yield
-                with self.errors("written"):
-                    self._connection.execute("commit")
-            finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("rollback")
+            yield
+            with self.errors("written"):
+                self._connection.execute("commit")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("rollback")
 
     @contextmanager
     def _writing(self) -> Iterator[Any]:
@@ -144,18 +110,20 @@ class SqliteStore(SqlStore):
             yield self._connection
 
     def _declared(self, field: Any, writer: Any) -> str:
-        if field.name == "vector":
+        if field.name == VECTOR:
             kind = "int8" if str(field.type.value_type) == "int8" else "float"
             return f"{kind}[{field.type.list_size}] not null"
         if field.name != "id":
             return ""  # no affinity: values stay as they are
         return f"{'integer' if str(field.type) == 'int64' else 'text'} primary key not null"
 
-    def _values(self, column: Any, name: str) -> list[Any]:
-        if name == "vector":
-            return [row.tobytes() for row in matrix(column.combine_chunks(), 0, column.type.list_size, name)]
+    def _values(self, table: pa.Table, name: str) -> list[Any]:
+        if name == VECTOR:
+            vectors = vectors_of(table)
+            kind = np.int8 if vectors.dtype == np.int8 else np.float32
+            return [row.tobytes() for row in vectors.astype(kind, copy=False)]
         kept = (int, float, str, bytes, type(None))
-        return [value if isinstance(value, kept) else str(value) for value in plain(column.to_pylist())]
+        return [value if isinstance(value, kept) else str(value) for value in plain(table.column(name).to_pylist())]
 
     def _insert(self, writer: Any, names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
         marks = ", ".join("?" * len(names))
@@ -164,12 +132,12 @@ class SqliteStore(SqlStore):
     def _note(self, writer: Any, text: str) -> None:
         """SQLite keeps no comments."""
 
-    def annotate(self, changes: Mapping[Id, tuple[Id, float] | None]) -> None:
+    def _annotate(self, notes: Mapping[Id, Note]) -> None:
         if self._virtual is not None:
             raise InputError(
                 f"{self.name} is a vec0 table, which takes no new columns; write a table of links instead."
             )
-        super().annotate(changes)
+        super()._annotate(notes)
 
     @cached_property
     def _vectors(self) -> list[str]:
