@@ -19,8 +19,7 @@ import numpy as np
 from veclink.backends import chosen_device, placed_clouds
 from veclink.confidence.intervals import Interval, estimate
 from veclink.data.collection import Collection, numbers
-from veclink.data.links import Links
-from veclink.data.pairs import resolve_seeds, sharing_no_row
+from veclink.data.pairs import resolve_seeds
 from veclink.data.summary import plain_json
 from veclink.data.tabled import card
 from veclink.data.words import USUALLY_ENOUGH, say
@@ -30,8 +29,8 @@ from veclink.geometry.nearest import EXCLUDED
 from veclink.geometry.signatures import RIDGE
 from veclink.linkers.anchors import Anchors, anchors_from_pairs
 from veclink.linkers.linking import link
-from veclink.linkers.outlier_seeds import find_outlier_seeds, held_out_shares
-from veclink.linkers.span.constants import MIN_DIM_FOR_SEED_CHECK, OUTLIER_ANCHORS
+from veclink.linkers.outlier_seeds import held_out_shares
+from veclink.linkers.span.constants import MIN_DIM_FOR_SEED_CHECK
 from veclink.linkers.span.starts import DEFAULT_OPTIONS, best_pool
 from veclink.probing.inspecting import Inspection, SameSpace, compare_spaces, inspect_collection
 from veclink.progress import Progress, ProgressListener, heard, shows_progress
@@ -339,6 +338,9 @@ def forecast_links(
                 best, middle, worst = (max(0.0, 1 - (1 - share.value) * factor) for factor in factors)
                 share = Interval(middle, worst, best)
             shares |= {name: share.value, f"{name}_range": share.range}
+    wrong = None
+    if seeds is not None and (summary.verdict != "not linkable" or summary.wrong_seeds):
+        wrong = tuple((int(a.rows[rows[0][i]]), int(b.rows[rows[1][j]])) for i, j in summary.wrong_seeds)
     return Forecast(
         whole=whole,
         rows=(len(rows[0]), len(rows[1])),
@@ -349,42 +351,9 @@ def forecast_links(
         shared=None if summary.overlap is None else summary.overlap / min(map(len, rows)),
         seconds=seconds,
         seconds_range=(seconds, seconds) if larger == 1 else (seconds / 3, seconds * 3),
-        wrong_seeds=_wrong_seeds((a, b), seeds, links, None if whole else rows, random_state),
+        wrong_seeds=wrong,
         open_as=summary.why[0].code if whole and summary.is_open else None,
     )
-
-
-def _wrong_seeds(
-    clouds: tuple[Cloud, Cloud],
-    seeds: np.ndarray | None,
-    links: Links,
-    part: list[np.ndarray] | None,
-    random_state: int,
-) -> Rows | None:
-    """Rows of the seeds that look wrong: what linking says where all was linked; None where nothing can be said.
-
-    seeds: (n, 2) positions in the clouds. Of a part, its links take the place of the pool that linking would have: the
-    rule is the same.
-    """
-    if seeds is None or (links.summary.verdict == "not linkable" and not links.summary.wrong_seeds):
-        return None
-    wrong = np.array(links.summary.wrong_seeds, np.int64).reshape(-1, 2)
-    if part is not None:
-        found = np.column_stack([rows[links.pairs[:, column]] for column, rows in enumerate(part)])
-        anchors = found[sharing_no_row(found, seeds)]
-        if len(anchors) < 20:  # from fewer, nothing can be seen
-            return None
-        rng = np.random.default_rng(random_state)
-
-        def sample(side: str, most: int) -> np.ndarray:
-            cloud = clouds["ab".index(side)]
-            return cloud.take(np.sort(rng.permutation(len(cloud))[:most]))
-
-        ends, seen_from = (
-            (clouds[0].take(pairs[:, 0]), clouds[1].take(pairs[:, 1])) for pairs in (seeds, anchors[:OUTLIER_ANCHORS])
-        )
-        wrong = seeds[find_outlier_seeds(ends, seen_from, sample, RIDGE) > 0]
-    return tuple((int(clouds[0].rows[i]), int(clouds[1].rows[j])) for i, j in wrong)
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> float | None:
