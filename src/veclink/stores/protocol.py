@@ -196,15 +196,11 @@ class Store(ABC):
                 yield Batch(vectors, ids_of(records.column(own[1]), self.name) if self._id else None, table)
                 row, dimension = row + len(vectors), vectors.shape[1]
 
-    def version(self) -> str:
-        """Changes when the store knows that its rows have changed."""
-        return ""
-
     # --- writing
 
     def state(self) -> str:
-        """Letters that differ once the collection was written anew: by its files, or by its version and metadata."""
-        parts: list[Any] = [self.version(), self.count(), self.metadata()]
+        """Letters that differ once the collection was written anew: by its files, or by its rows and metadata."""
+        parts: list[Any] = [self.count(), self.metadata()]
         path = self.address.path
         for file in () if path is None else (path, path.with_name(f"{path.name}-wal")):  # what SQLite has yet to move
             if file.is_file():

@@ -63,8 +63,8 @@ class LanceStore(ArrowStore):
     def _count(self) -> int:
         return self._table.count_rows(self._where)
 
-    def version(self) -> str:
-        return str(self._table.version)
+    def state(self) -> str:
+        return f"{super().state()} {self._table.version}"
 
     def scan(self, size: int = BATCH, *, vectors: bool = True, payload: bool = True) -> Iterator[Any]:
         query = self._table.search().select(self._names(vectors, payload))
