@@ -25,7 +25,7 @@ from veclink.matching import cpu
 from veclink.progress import ProgressListener, heard, shows_progress, tell
 from veclink.stores.opening import open_collection
 from veclink.threads import computing
-from veclink.uses.linked_pairs import GivenLinks, pairs_of
+from veclink.uses.linked_pairs import GivenLinks, pairs_of, places_of
 from veclink.uses.merged_rows import names
 from veclink.uses.translating import Source
 
@@ -202,8 +202,8 @@ def cluster(
     pairs = pairs[one_to_one(pairs, probability)]
     # centred: e5 and others put all rows in a narrow cone, where cosines hardly differ
     clouds = [prepare(each, skip_zero=how.skip_zero, side=side) for side, each in (("A", left), ("B", right))]
-    pairs = pairs[np.isin(pairs[:, 0], clouds[0].rows) & np.isin(pairs[:, 1], clouds[1].rows)]
-    pairs = np.column_stack([cloud.positions(rows) for cloud, rows in zip(clouds, pairs.T, strict=True)])
+    places = places_of(pairs, *clouds)
+    pairs = places[(places >= 0).all(axis=1)]
     place, edges = chosen_device(how.device), []
     for step, (side, cloud) in enumerate(zip("AB", clouds, strict=True), 1):
         tell(progress, f"neighbours in {side}", len(pairs), step, 3)

@@ -13,7 +13,6 @@ from veclink.confidence.candidates import Candidates, CrossFit, crossfit, scored
 from veclink.confidence.evidence import neighbourhood_features
 from veclink.data.collection import Collection, numbers, rows_digest
 from veclink.data.links import Links
-from veclink.data.pairs import lookup
 from veclink.errors import InputError, plural
 from veclink.files.memory import forget_pages
 from veclink.geometry.arrays import tiles
@@ -22,6 +21,7 @@ from veclink.geometry.nearest import DENSITY_NEAREST, EXCLUDED, largest_values
 from veclink.linkers.span import scoring
 from veclink.linkers.span.constants import MIN_POOL
 from veclink.threads import multiply
+from veclink.uses.linked_pairs import places_of
 
 SIDES = ("a", "b")
 BLOCK = 1024  # rows that are looked at at a time
@@ -147,7 +147,7 @@ def learn(links: Links, clouds: CloudPair, a: Cloud, b: Cloud, random_state: int
     """
     rng = np.random.default_rng(random_state)
     judged = links if links.considered is None else links.considered
-    pool = np.column_stack([lookup(each.rows, judged.pairs[:, side]) for side, each in enumerate((a, b))])
+    pool = places_of(judged.pairs, a, b)
     there = (pool >= 0).all(axis=1)  # copies and zero vectors are not
     for column in pool.T:  # of several pairs of a row the surest
         there &= np.isin(np.arange(len(pool)), np.unique(column, return_index=True)[1])

@@ -9,8 +9,9 @@ import numpy as np
 
 from veclink.data.collection import Collection, fingerprint
 from veclink.data.links import Links
-from veclink.data.pairs import read_pairs, read_probabilities, resolve_pairs
+from veclink.data.pairs import lookup, read_pairs, read_probabilities, resolve_pairs
 from veclink.errors import InputError
+from veclink.geometry.clouds import Cloud
 
 EXCHANGED = "A and B are exchanged: give the collections in the order in which they were linked."
 WITHOUT_IDS = (
@@ -35,6 +36,11 @@ def pairs_of(
         return (rows := _rows_of_pairs(links, a, b)), np.ones(len(rows))
     check_links(links, a, b, by_id=by_id, force=force)
     return links.pairs, links.probability
+
+
+def places_of(pairs: np.ndarray, a: Cloud, b: Cloud) -> np.ndarray:
+    """Where the rows of pairs (m, 2) stand in two clouds; −1 where a cloud leaves a row out."""
+    return np.column_stack([lookup(cloud.rows, rows) for cloud, rows in zip((a, b), pairs.T, strict=True)])
 
 
 def loaded(links: GivenLinks) -> GivenLinks:

@@ -26,7 +26,7 @@ from veclink.progress import ProgressListener, tell
 from veclink.stores.opening import open_collection
 from veclink.stores.protocol import Batch
 from veclink.threads import computing
-from veclink.uses.linked_pairs import GivenLinks, pairs_of
+from veclink.uses.linked_pairs import GivenLinks, pairs_of, places_of
 from veclink.uses.maps import DEFAULT_MAP, KINDS, Affine, Local, Map, Moments, Paired, fit_map
 
 Source = np.ndarray | Collection | str | Path
@@ -216,12 +216,12 @@ def paired_rows(pairs: np.ndarray, weight: np.ndarray, a: Collection, b: Collect
     for side, each in (("A", a), ("B", b)):
         clouds.append(prepare(each, centre=False, skip_zero=True, side=side))
         forget_pages(each.vectors)
-    usable = np.isin(pairs[:, 0], clouds[0].rows) & np.isin(pairs[:, 1], clouds[1].rows)
+    places = places_of(pairs, *clouds)
+    usable = (places >= 0).all(axis=1)
     if usable.sum() < 10:
         links = plural(int(usable.sum()), "link")
         raise InputError(f"There are {links}; a map needs at least 10. Link again with more known pairs.")
-    rows = np.column_stack([cloud.positions(rows) for cloud, rows in zip(clouds, pairs[usable].T, strict=True)])
-    return Paired(clouds[0], clouds[1], rows, weight[usable])
+    return Paired(clouds[0], clouds[1], places[usable], weight[usable])
 
 
 @computing()
