@@ -195,11 +195,13 @@ class Translator:
             fitted: Map = Local(**arrays) if "centres" in arrays else Affine(**arrays)
             taken, given = told["dimensions"]
             sound = told["format"] == 1 and 0 < taken <= 1_000_000 and 0 < told["length"] <= 3e38
+            quality, *tried = (each and Quality(**each) for each in (told["quality"], *told["tried"]))
+            figures = (value for each in (quality, *tried) if each for value in list(vars(each).values())[1:])
+            sound = sound and all(isinstance(value, (int, float)) for value in figures)  # the first is the kind
             sound = sound and all(each.dtype == np.float32 and np.isfinite(each).all() for each in arrays.values())
             # one row shows whether the arrays fit one another, and the dimensions
             if not sound or fitted.apply(np.ones((1, taken), np.float32)).shape != (1, given):
                 raise InputError(f"{path} is not a translator that this version reads, or its numbers are damaged.")
-            quality, *tried = (each and Quality(**each) for each in (told["quality"], *told["tried"]))
             about = told["kind"], (taken, given), int(told["n_links"]), quality, tuple(tried), float(told["length"])
             return cls(fitted, *about)
 
