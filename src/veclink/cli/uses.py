@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +57,9 @@ from veclink.progress import showing_progress
 
 if TYPE_CHECKING:
     from veclink.data.collection import Collection
+    from veclink.progress import ProgressListener
+    from veclink.uses.linked_pairs import GivenLinks
+    from veclink.uses.merging import Merged
 
 
 def match(
@@ -178,6 +183,9 @@ def merge(
 
     Example: veclink merge a.parquet b.parquet --links links.csv -o merged.parquet --yes
     """
+    from veclink.uses.linked_pairs import loaded
+    from veclink.uses.merging import merge as merged_of
+
     probability = probability if sure is None else sure
     told: dict[str, Any] = {"output": without_secrets(output), "written": yes}
     if append != (linker is not None):
@@ -205,14 +213,17 @@ def merge(
         raise typer.BadParameter("Give A, B and --links; or new rows, --append and --linker.")
     inputs = (a, b, links, payload_a, payload_b)
     check_table(Path(output), *inputs) if dedupe else check_place(output, *inputs)
-    work = _dedupe if dedupe else _merge
     with showing_progress(quiet=quiet) as listener:
-        options: dict[str, Any] = {
-            "map": map, "union_only": union_only or dedupe, "sure": probability, "random_state": random_state,
-            "skip_zero": skip_zero, "payload_a": payload_a, "payload_b": payload_b, "force": force,
-            "progress": listener,
-        }  # fmt: skip
-        more = work((a, b, links), output, told, options, replace=replace, quiet=quiet)
+        known = loaded(links)
+        join = partial(
+            merged_of, a, b, known, map=map, union_only=union_only or dedupe, sure=probability,
+            random_state=random_state, skip_zero=skip_zero, payload_a=payload_a, payload_b=payload_b, force=force,
+            progress=listener,
+        )  # fmt: skip
+        if dedupe:
+            more = _dedupe(join, output, told, replace=replace)
+        else:
+            more = _merge(join, known, output, told, replace=replace, quiet=quiet, progress=listener)
     tell("merge", told, as_json, quiet, **more)
 
 
@@ -220,32 +231,32 @@ def merge(
 
 
 def _merge(
-    inputs: tuple[str, str, Path],
+    join: Callable[[], Merged],
+    links: GivenLinks,
     output: str,
     told: dict[str, Any],
-    options: dict[str, Any],
     *,
     replace: bool,
     quiet: bool,
+    progress: ProgressListener | None,
 ) -> dict[str, Any]:
+    """Write one collection of both, or say what that would do."""
     from veclink.stores.opening import open_target
-    from veclink.uses.linked_pairs import are_calibrated, loaded
+    from veclink.uses.linked_pairs import are_calibrated
     from veclink.uses.merged_rows import check_table_beside
-    from veclink.uses.merging import merge as merged_of
 
-    a, b, file = inputs
-    links = loaded(file)
     with open_target(output, write=told["written"]) as store:
         if not store.keeps_payload and store.address.path is not None:  # what is in the way is told before the work
             check_table_beside(store.address.path)
         in_the_way = None if replace else store.in_the_way()
         if told["written"] and not replace:
             store.check_free()
-        merged = merged_of(a, b, links, **options)
+        merged = join()
         cost = in_words("cost", hidden=merged.summary.hidden, is_calibrated=are_calibrated(links))
         if told["written"]:
-            _warn_of(cost, quiet)
-            merged.write(store, replace=replace, progress=options["progress"])
+            if cost and not quiet:
+                warn(cost)
+            merged.write(store, replace=replace, progress=progress)
     told |= asdict(merged.summary)
     fit = None
     if merged.translator is not None:
@@ -253,25 +264,14 @@ def _merge(
     return {"summary": merged.summary, "cost": cost, "fit": fit, "in_the_way": without_secrets(in_the_way or "")}
 
 
-def _dedupe(
-    inputs: tuple[str, str, Path],
-    output: str,
-    told: dict[str, Any],
-    options: dict[str, Any],
-    *,
-    replace: bool,
-    quiet: bool,
-) -> dict[str, Any]:
-    """Write which rows of A are in B."""
+def _dedupe(join: Callable[[], Merged], output: str, told: dict[str, Any], *, replace: bool) -> dict[str, Any]:
+    """Write which rows of A are in B, or say how many."""
     from veclink.files.tables import write_table
-    from veclink.uses.linked_pairs import loaded
-    from veclink.uses.merging import merge as merged_of
 
-    a, b, file = inputs
     is_there = Path(output).exists() and not replace
     if told["written"] and is_there:
         raise InputError(f"{output} is there already; choose another name, or replace it (--replace).")
-    merged = merged_of(a, b, loaded(file), **options)
+    merged = join()
     if told["written"]:
         write_table(Path(output), merged.columns())
     told |= asdict(merged.summary)
@@ -289,15 +289,11 @@ def _append(
     summary = appended.summary
     cost = in_words("cost", hidden=summary.hidden if summary.joined else None, is_calibrated=True)
     if told["written"]:
-        _warn_of(cost, quiet)
+        if cost and not quiet:
+            warn(cost)
         appended.write(output)
     told |= {**asdict(summary), "written": told["written"] and summary.changes}
     return {"summary": summary, "cost": cost, "unchanged": not summary.changes}
-
-
-def _warn_of(cost: str, quiet: bool) -> None:
-    if cost and not quiet:
-        warn(cost)
 
 
 def cluster(

@@ -268,17 +268,15 @@ def pack(texts: dict[str, Any], columns: dict[str, np.ndarray], steps: dict[str,
     Length of the JSON (4 bytes, little-endian), the JSON, which lists the columns by type, place and length, then the
     columns; zeros fill each up to a multiple of 8 bytes.
     """
-    described, parts, place = {}, [], 0
+    described, body = {}, bytearray()
     for name, values in columns.items():
-        data = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
-        described[name] = {"type": values.dtype.name, "at": place, "length": len(values)}
-        if name in steps:
-            described[name]["factor"] = steps[name]
-        parts.append(data + b"\0" * (-len(data) % 8))
-        place += len(parts[-1])
+        data = values.astype(values.dtype.newbyteorder("<")).tobytes()
+        kind, factor = values.dtype.name, steps.get(name)
+        described[name] = {"type": kind, "at": len(body), "length": len(values), "factor": factor}
+        body += data + b"\0" * (-len(data) % 8)
     text = json.dumps({**texts, "columns": described}, ensure_ascii=False, separators=(",", ":")).encode()
     head = len(text).to_bytes(4, "little") + text
-    return base64.b64encode(zlib.compress(head + b"\0" * (-len(head) % 8) + b"".join(parts), 7)).decode()
+    return base64.b64encode(zlib.compress(head + b"\0" * (-len(head) % 8) + body, 7)).decode()
 
 
 def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mapped | None:
