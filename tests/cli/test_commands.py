@@ -52,7 +52,7 @@ def test_a_report_is_made_of_saved_links(files: Path, tmp_path: Path) -> None:
     assert "in truth" in text and "Paper number 7" in unpacked(text)["texts"]
     titles.write_text("id,title\n7,Twice\n" + "".join(f"{row},Paper\n" for row in range(1, 120)))
     code, _, told = run("report", links, *collections, "-o", page, "--payload-a", titles)
-    assert code == 0 and told.startswith(f"veclink: Warning: The column `id` of {titles} does not give every line")
+    assert code == 0 and told.startswith("veclink: Warning: ") and f"{titles} does not give every" in told
     bare = tmp_path / "bare.html"
     told = json.loads(run("report", links, "-o", bare, "--json")[1])
     assert told == {"report": str(bare), "links": len(Links.load(links)), "verdict": "linkable"}
