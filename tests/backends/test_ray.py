@@ -137,7 +137,7 @@ def test_matching_in_tasks_is_exactly_that_of_one_machine(
         Stored([machines.ray.put(side[low : low + 90]) for low in range(0, len(side), 90)], 90, side.shape)
         for side in (left, right)
     ]
-    ours = ray_clouds.match(stored[0], stored[1], machines, Ranks(k, depth, certain), memory=120_000)
+    ours = ray_clouds.match(stored[0], stored[1], machines, Ranks(k, depth, certain))
     reference = match(left, right, k=k, depth=depth, certain=certain, memory=120_000)
     for one, other in ((ours.forward, reference.forward), (ours.backward, reference.backward)):
         assert np.array_equal(one.index, other.index)
@@ -148,7 +148,7 @@ def test_samples_of_large_clouds_find_the_same_partners(machines: Cluster, monke
     papers = all_papers()
     clouds = [prepare(Collection.from_array(each)) for each in (papers.a, papers.b)]
     monkeypatch.setattr(ray_clouds, "BLOCK", 1024)
-    either = [CloudPair(*(cloud.dense() for cloud in clouds)), RayCloudPair(*clouds, machines)]
+    either = [CloudPair(*(cloud.dense() for cloud in clouds)), RayCloudPair(clouds[0], clouds[1], machines)]
     axes = joined_projections(*either[0].vectors(papers.truth))
     found = []
     for placed in either:

@@ -10,20 +10,21 @@ import pytest
 from small_papers import small_papers
 from span_papers import candidates, cloud_pair, pool, some_papers
 from veclink.backends import CloudPair, look_on
-from veclink.backends.torch_clouds import DeviceCloud, TorchCloudPair, bytes_held
+from veclink.backends.torch_clouds import TorchCloudPair, bytes_held, held_on
 from veclink.data.collection import Collection
 from veclink.errors import InputError
 from veclink.geometry.canonical import joined_projections
 from veclink.geometry.clouds import inspected, prepare
-from veclink.geometry.nearest import nearest_links
+from veclink.geometry.nearest import local_agreement, nearest_links
 from veclink.linkers.linking import link
+from veclink.matching.torch_backend import torch_device
 
 DEVICE = "torch:cpu"
 
 
 def _on_device(number_bytes: int = 4) -> TorchCloudPair:
     clouds = (prepare(Collection.from_array(each)) for each in (some_papers().a, some_papers().b))
-    return TorchCloudPair(*(DeviceCloud(cloud, DEVICE, number_bytes) for cloud in clouds), device=DEVICE)
+    return TorchCloudPair(*(held_on(cloud, torch_device(DEVICE), number_bytes) for cloud in clouds), device=DEVICE)
 
 
 @pytest.mark.parametrize("number_bytes", [2, 0])
@@ -60,7 +61,8 @@ def test_matching_along_axes_gives_the_same_pairs_and_cosines() -> None:
 def test_neighbourhood_features_are_the_same() -> None:
     plain, device, links = cloud_pair(), _on_device(), pool().pairs
     rows = candidates().rows_a[:80], candidates().rows_b[:80]
-    for ours, reference in zip(device.local_agreement(links, *rows), plain.local_agreement(links, *rows), strict=True):
+    on_both = (local_agreement(clouds.a, clouds.b, links, *rows) for clouds in (device, plain))
+    for ours, reference in zip(*on_both, strict=True):
         assert np.allclose(ours, reference, atol=1e-3)
     for side in "ab":
         ours, reference = (each.own_density(side, np.random.default_rng(0)) for each in (device, plain))
@@ -94,7 +96,7 @@ def test_every_kind_of_number_is_read_as_the_cloud_reads_it(kind: type | str) ->
     source = Collection.from_array(numbers.astype(kind), scale=np.full((1, 8), 0.5) if kind is np.int8 else None)
     cloud, device = prepare(source), prepare(source, look=look_on(DEVICE))
     assert np.allclose(cloud.mean, device.mean, atol=1e-6)
-    assert np.allclose(DeviceCloud(device, DEVICE).held.numpy(), cloud.dense(), atol=1e-5)
+    assert np.allclose(held_on(device, torch_device(DEVICE), 4).whole.numpy(), cloud.dense(), atol=1e-5)
 
 
 def test_broken_and_zero_rows_are_named_from_the_device_too() -> None:

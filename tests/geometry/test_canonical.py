@@ -14,7 +14,6 @@ from veclink.geometry.canonical import (
     canonical_maps,
     joined_projections,
     rules_of,
-    scaled_projections,
 )
 from veclink.geometry.signatures import unit_rows
 from veclink_bench.baselines.cca import canonical_projections
@@ -34,8 +33,7 @@ def _anchors(count: int = 300) -> tuple[np.ndarray, np.ndarray]:
 
 def test_one_map_of_equal_weights_is_the_plain_canonical_map_in_its_leading_directions() -> None:
     left, right = _anchors()
-    share = np.full(len(left), 1 / len(left))
-    ((map_a, map_b),) = canonical_maps(left, right, share, (MapRule(0.3, 2.0),))
+    ((map_a, map_b),) = canonical_maps(left, right, None, (MapRule(0.3, 2.0),))
     plain_a, plain_b = canonical_projections(left, right, ridge=0.3, power=2.0)
     joined = unit_rows((left @ map_a).astype(np.float32)), unit_rows((right @ map_b).astype(np.float32))
     plain = unit_rows(left @ plain_a), unit_rows(right @ plain_b)
@@ -83,9 +81,8 @@ def test_below_a_thousand_anchors_by_the_squares_of_their_weights_the_maps_are_t
 def test_partners_are_as_alike_along_each_map_as_its_ridge_and_power_make_them() -> None:
     """Partners that the map was not fitted to. A ridge or power that is off by a tenth shows."""
     left, right = _anchors(300)
-    share = np.full(200, 1 / 200)
     for rules, alike in ((JOINED_RULES, ALIKE_OF_MANY), (JOINED_RULES_OF_FEW, ALIKE_OF_FEW)):
-        maps = canonical_maps(left[:200], right[:200], share, rules)
+        maps = canonical_maps(left[:200], right[:200], None, rules)
         cosines = [unit_rows(left[200:] @ of_a) @ unit_rows(right[200:] @ of_b).T for of_a, of_b in maps]
         found = [np.diag(each).mean() - each[~np.eye(100, dtype=bool)].mean() for each in cosines]
         assert found == pytest.approx(alike, abs=1e-3)
@@ -98,7 +95,7 @@ def test_maps_of_a_part_of_the_anchors_are_those_that_the_part_has_by_itself(cou
     weights = np.random.default_rng(0).uniform(0.2, 1.0, count)
     part = np.flatnonzero(np.arange(count) % 5 > 0)
     anchors = PooledAnchors(left, right, weights, JOINED_RULES, directions=384)
-    alone = scaled_projections(left[part], right[part], weights[part], JOINED_RULES, directions=384)
+    alone = canonical_maps(left[part], right[part], weights[part], JOINED_RULES, directions=384)
     assert len(anchors) == count
     for (of_a, of_b), (alone_a, alone_b) in zip(anchors.fitted(part), alone, strict=True):
         assert of_a.dtype == np.float32 and of_a.shape[0] == left.shape[1] and of_b.shape[0] == right.shape[1]
@@ -111,7 +108,7 @@ def test_the_ridge_of_maps_in_few_directions_is_that_of_all_dimensions() -> None
     left, right = _anchors(300)
     anchors = PooledAnchors(left, right, np.ones(300), (MapRule(1.0, 1.0),), directions=32)
     ((of_a, of_b),) = anchors.fitted(np.arange(300))
-    ((alone_a, alone_b),) = scaled_projections(left, right, None, (MapRule(1.0, 1.0),), directions=32)
+    ((alone_a, alone_b),) = canonical_maps(left, right, None, (MapRule(1.0, 1.0),), directions=32)
     assert (left @ of_a) @ (right @ of_b).T == pytest.approx((left @ alone_a) @ (right @ alone_b).T, abs=2e-3)
 
 

@@ -24,8 +24,6 @@ def small(monkeypatch):
 
 def tune(monkeypatch, tuning):
     monkeypatch.setattr(triton_kernels, "tuning_for", lambda device: tuning)
-    grouped = triton_kernels.Tuning(rows=32, columns=32, step=16, warps=4, stages=1)
-    monkeypatch.setattr(triton_kernels, "GROUPED", grouped)
 
 
 def agrees(left, right, *, k=10, depth=1):

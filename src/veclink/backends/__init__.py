@@ -17,15 +17,15 @@ from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from veclink.errors import InputError, named
 from veclink.files.memory import LEAST, available, parse_memory
-from veclink.geometry.arrays import ArrayRows, Rows, RowSource, Unfinished, namespace, tiles, to_numpy
+from veclink.geometry.arrays import ArrayRows, Rows, RowSource, namespace, tiles, to_numpy
 from veclink.geometry.clouds import LARGE, Cloud, Look
-from veclink.geometry.nearest import DENSITY_SAMPLE, local_agreement, own_density
+from veclink.geometry.nearest import DENSITY_SAMPLE, own_density
 from veclink.geometry.signatures import RIDGE, span_projection, unit_rows
 from veclink.matching import Matches, best_partners, match
 from veclink.threads import multiply
@@ -132,16 +132,12 @@ class CloudPair:
         """The rows of one cloud."""
         return self.a if side == "a" else self.b
 
-    def matched(
-        self, left: RowSource, right: RowSource, depth: int = 1, unfinished: Unfinished | None = None
-    ) -> Matches:
+    def matched(self, left: RowSource, right: RowSource, depth: int = 1, unfinished: Any = None) -> Matches:
         """`matching.match` with the settings of this pair; of large clouds, the best partner alone is proven."""
-        certain, room = 1 if self.large else None, self._room()
-        return match(
-            left, right, k=self.k, depth=depth, certain=certain, memory=room, device=self.device, unfinished=unfinished
-        )
+        asked: dict[str, Any] = {"k": self.k, "depth": depth, "certain": 1 if self.large else None}
+        return match(left, right, memory=self._room(), device=self.device, unfinished=unfinished, **asked)
 
-    def matches(self, projections: Projections, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
+    def matches(self, projections: Projections, depth: int = 1, unfinished: Any = None) -> Matches:
         """All rows of both clouds matched under the projections; a pass on the CPU can be resumed."""
         left, right = self.signature("a", projections[0]), self.signature("b", projections[1])
         return self.matched(left, right, depth, unfinished)
@@ -230,14 +226,8 @@ class CloudPair:
         n = cloud.shape[0]
         return to_numpy(cloud.block(0, n) if n <= most else cloud.take(np.sort(rng.choice(n, most, replace=False))))
 
-    def local_agreement(
-        self, pool: np.ndarray, rows_a: np.ndarray, rows_b: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """See `neighbourhoods.local_agreement`."""
-        return local_agreement(self.a, self.b, pool, rows_a, rows_b)
-
     def own_density(self, side: str, rng: np.random.Generator) -> np.ndarray:
-        """See `neighbourhoods.own_density`."""
+        """See `nearest.own_density`."""
         return own_density(self.cloud(side), rng, DENSITY_SAMPLE // 2 if self.large else DENSITY_SAMPLE)
 
 
@@ -252,10 +242,8 @@ class ProjectedRows:
     def block(self, start: int, stop: int) -> np.ndarray:
         """Rows start…stop−1, (stop − start, m)."""
         rows = np.empty((stop - start, self.shape[1]), np.float32)
-        for low in range(start, stop, PROJECTED_AT_ONCE):
-            high = min(low + PROJECTED_AT_ONCE, stop)
-            part = rows[low - start : high - start]
-            multiply(self.cloud.block(low, high), self.projection, out=part, after=unit_rows)
+        for low, high in tiles(stop, PROJECTED_AT_ONCE, start):
+            multiply(self.cloud.block(low, high), self.projection, rows[low - start : high - start], unit_rows)
         return rows
 
     def take(self, rows: np.ndarray) -> np.ndarray:
@@ -278,22 +266,22 @@ def placed_clouds(
     k, ridge: neighbours, and the λ of their signatures. memory: bytes that may be allocated beside the vectors.
     """
     budget = None if memory is None else parse_memory(memory, least=LEAST)
+    settings: dict[str, Any] = {"ridge": ridge, "k": k}
     clouds: CloudPair | None = None
     if cluster is not None:
         from veclink.backends.ray_clouds import RayCloudPair
 
-        clouds = RayCloudPair(a, b, cluster, ridge=ridge, k=k, memory=budget)
+        clouds = RayCloudPair(a, b, cluster, memory=budget, **settings)
     elif device != "cpu":
         from veclink.backends.torch_clouds import resident_clouds
 
-        clouds = resident_clouds(a, b, device, budget, k=k, ridge=ridge)
+        clouds = resident_clouds(a, b, device, budget, **settings)
     if clouds is None:
         held = 4 * (a.shape[0] * a.shape[1] + b.shape[0] * b.shape[1])
-        if held > (available() if budget is None else budget) // 2:
-            clouds = CloudPair(a, b, memory=budget, ridge=ridge, k=k, device=device)
-        else:
-            rest = None if budget is None else budget - held
-            clouds = CloudPair(a.dense(), b.dense(), memory=rest, ridge=ridge, k=k, device=device)
+        sides: tuple[Any, Any] = a, b
+        if held <= (available() if budget is None else budget) // 2:
+            sides, budget = (a.dense(), b.dense()), None if budget is None else budget - held
+        clouds = CloudPair(*sides, memory=budget, device=device, **settings)
     clouds.means = a.mean, b.mean
     if a.mean is not None and b.mean is not None:
         clouds.centred_on = lambda mean_a, mean_b: placed_clouds(

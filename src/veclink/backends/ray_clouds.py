@@ -22,19 +22,14 @@ import numpy as np
 from veclink import __version__, matching
 from veclink.backends import PROJECTED_AT_ONCE, CloudPair, ProjectedRows, Projections
 from veclink.errors import InputError, VeclinkError, needed
-from veclink.geometry.arrays import Array, ArrayRows, Rows, Unfinished, asarray, tiles, to_numpy
-from veclink.geometry.signatures import RIDGE, unit_rows
+from veclink.geometry.arrays import Array, ArrayRows, Rows, asarray, tiles, to_numpy
+from veclink.geometry.signatures import unit_rows
 from veclink.matching import Found, Matches, cpu
-from veclink.matching.rankings import Nearest, Ranks, Wanted, in_tiles, proven, scan
+from veclink.matching.rankings import Nearest, Ranks, Wanted, proven, scan
 
 BLOCK = PROJECTED_AT_ONCE  # rows: a block of the store has one or more times as many, and so whole tiles of a search
-LARGEST_BLOCK = 65_536  # rows; a worker holds two blocks and the lists of both
-PER_WORKER = 4  # tasks of a pass for each worker: one that is late then holds up little
-MEMORY = 64_000_000  # for what a task gathers beside the rows themselves
-RETRIES = 10  # times that a task starts again because its worker or machine went away
-WAITING = 4  # tasks for each worker that are under way at once: the next one is there when one ends
-ANSWER = 10  # seconds within which the machine at an address has to answer
-UNKNOWN = "failed to import on the worker"  # what Ray says where a node lacks the code of a task
+PER_WORKER = 4  # tasks of a pass, and those under way at once: one that is late holds up little
+MEMORY = cpu.DEFAULT_MEMORY // 4  # for what a task gathers beside the rows themselves
 
 Tag = TypeVar("Tag")
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -54,8 +49,8 @@ class Cluster:
         if work not in self._remote:
             self._remote[work] = self.ray.remote(work)
         gpus = 1 if on_device and self.device != "cpu" else 0
-        task = self._remote[work].options(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)
-        return task.remote(*arguments)
+        # it starts again where its worker or machine went away
+        return self._remote[work].options(num_cpus=1, num_gpus=gpus, max_retries=10).remote(*arguments)
 
     def results(self, calls: Iterable[tuple[Tag, Call]], *, on_device: bool = False) -> Iterator[tuple[Tag, Any]]:
         """The tag and the result of each call (work, arguments), in the order in which they end.
@@ -66,7 +61,7 @@ class Cluster:
         coming = iter(calls)
         try:
             while True:
-                while len(waiting) < WAITING * self.workers:
+                while len(waiting) < PER_WORKER * self.workers:
                     following = next(coming, None)
                     if following is None:
                         break
@@ -78,7 +73,7 @@ class Cluster:
                 for reference in done:
                     yield waiting.pop(reference), self.ray.get(reference)
         except self.ray.exceptions.RayTaskError as error:
-            if UNKNOWN not in str(error):
+            if "failed to import on the worker" not in str(error):
                 raise  # an error of the work itself, which is also of its own kind
             raise VeclinkError(
                 f"A node of the Ray cluster cannot import veclink {__version__}; install that version on every node."
@@ -129,7 +124,7 @@ def _connect(ray: Any, address: str) -> None:
         raise InputError(f"The cluster {address!r} is neither 'auto' nor an address such as '10.0.0.1:6379'.")
     try:
         if address != "auto":
-            socket.create_connection((host, int(port)), timeout=ANSWER).close()
+            socket.create_connection((host, int(port)), timeout=10).close()
         ray.init(address=address, log_to_driver=False, logging_level="error", configure_logging=False)
     except (OSError, OverflowError, RuntimeError, ValueError) as error:
         raise InputError(
@@ -154,23 +149,14 @@ class Stored:
 class RayCloudPair(CloudPair):
     """Two clouds of unit rows in the object store of a cluster; single rows are read here, where they come from."""
 
-    def __init__(
-        self,
-        a: np.ndarray | Rows,
-        b: np.ndarray | Rows,
-        cluster: Cluster,
-        *,
-        ridge: float = RIDGE,
-        k: int = 10,
-        memory: int | None = None,
-    ) -> None:
-        super().__init__(a, b, ridge=ridge, k=k, memory=memory)
+    def __init__(self, a: np.ndarray | Rows, b: np.ndarray | Rows, cluster: Cluster, **settings: Any) -> None:
+        super().__init__(a, b, **settings)
         self.cluster = cluster
         self.stored = {"a": self._put(self.a), "b": self._put(self.b)}
 
     def _put(self, cloud: Rows) -> Stored:
         parts = ceil(sqrt(PER_WORKER * self.cluster.workers))
-        size = BLOCK * min(ceil(ceil(cloud.shape[0] / BLOCK) / parts), max(1, LARGEST_BLOCK // BLOCK))
+        size = BLOCK * min(ceil(ceil(cloud.shape[0] / BLOCK) / parts), max(1, 65_536 // BLOCK))  # a worker holds two
         blocks = [self.cluster.ray.put(cloud.block(*rows)) for rows in tiles(cloud.shape[0], size)]
         return Stored(blocks, size, cloud.shape)
 
@@ -180,10 +166,10 @@ class RayCloudPair(CloudPair):
         blocks = [self.cluster.submit(projected, *given, block, on_device=True) for block in cloud.blocks]
         return Stored(blocks, cloud.size, (cloud.shape[0], projection.shape[1]))
 
-    def matches(self, projections: Projections, depth: int = 1, unfinished: Unfinished | None = None) -> Matches:
+    def matches(self, projections: Projections, depth: int = 1, unfinished: Any = None) -> Matches:
         """All rows of both clouds matched under the projections; a cluster repeats what it loses and keeps nothing."""
         left, right = self.projected("a", projections[0]), self.projected("b", projections[1])
-        return match(left, right, self.cluster, Ranks(self.k, depth, 1 if self.large else None), memory=self.memory)
+        return match(left, right, self.cluster, Ranks(self.k, depth, 1 if self.large else None))
 
     def _best_partners(
         self, of: int, among: int, projections: Projections, rows: np.ndarray
@@ -192,39 +178,40 @@ class RayCloudPair(CloudPair):
         given = self.cluster.device, self.k, queries, self.cluster.ray.put(projections[among])
         others = self.stored["ab"[among]].placed()
         calls = ((start, (searched, (*given, start, block))) for start, block in others)
-        parts = dict(self.cluster.results(calls, on_device=True))
-        best, index, largest = matching.merged((parts[start] for start in sorted(parts)), self.k)
-        return index, best - largest.mean(axis=1)
+        parts = sorted(self.cluster.results(calls, on_device=True), key=lambda part: part[0])
+        best, index, largest = zip(*(found for _, found in parts), strict=True)
+        values = np.stack(best)
+        first = values.argmax(axis=0), np.arange(values.shape[1])
+        nearest = np.sort(np.concatenate(largest, axis=1), axis=1)[:, -self.k :]
+        return np.stack(index)[first], values[first] - nearest.mean(axis=1)
 
 
-def match(left: Stored, right: Stored, cluster: Cluster, ranks: Ranks, *, memory: int | None = None) -> Matches:
+def match(left: Stored, right: Stored, cluster: Cluster, ranks: Ranks) -> Matches:
     """What `matching.match` returns for rows of unit length that lie in the object store.
 
     Tasks list the nearest of one block in another; the lists are merged and proven here, and rows that they do not
     prove are searched again in tasks.
     """
-    tile = cpu.tile_in_parts(left.shape, right.shape, (memory or cpu.DEFAULT_MEMORY) // 2)
-    sizes = left.shape[0], right.shape[0]
-    near, exact = [], []
-    for n, others in (sizes, sizes[::-1]):
-        near.append(Nearest.none(n, min(ranks.list_width, others), np.empty(0)))
-        exact.append(np.full_like(near[-1].cosine, -np.inf))
+    sizes, error = (left.shape[0], right.shape[0]), 0.0
+    near = [
+        Nearest.none(n, min(ranks.list_width, others), np.empty(0))
+        for n, others in zip(sizes, sizes[::-1], strict=True)
+    ]
     calls = (
-        ((i, j), (listed, (cluster.device, ranks, tile, (i, j), one, other)))
+        ((i, j), (listed, (cluster.device, ranks, (i, j), one, other)))
         for (i, one), (j, other) in product(left.placed(), right.placed())
     )
-    for starts, found in cluster.results(calls, on_device=True):
-        for kept, products, start, (lists, cosines) in zip(near, exact, starts, found, strict=True):
-            here = slice(start, start + len(cosines))
-            held = kept.cosine[here], kept.index[here], products[here]
-            _keep_best(held, (lists.cosine, lists.index, cosines))
+    for starts, (found, off) in cluster.results(calls, on_device=True):
+        error = max(error, off)
+        for kept, start, lists in zip(near, starts, found, strict=True):
+            here = slice(start, start + len(lists.floor))
+            _keep_best((kept.cosine[here], kept.index[here]), (lists.cosine, lists.index))
             np.maximum(kept.floor[here], lists.floor, out=kept.floor[here])
     for kept, others in zip(near, sizes[::-1], strict=True):
         if others > kept.cosine.shape[1]:  # what fell off the end of a list is no larger than what is last in it
             np.maximum(kept.floor, kept.cosine[:, -1], out=kept.floor)
-    again = partial(_scan, left, right, cluster, tile), partial(_scan, right, left, cluster, tile[::-1])
-    rounding = cpu.rounding_error(left.shape[1]) if cluster.device == "cpu" else np.inf
-    return proven((near[0], near[1]), (exact[0], exact[1]), again, ranks, rounding)
+    again = partial(_scan, left, right, cluster), partial(_scan, right, left, cluster)
+    return proven((near[0], near[1]), error, again, ranks)
 
 
 def _keep_best(kept: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
@@ -238,9 +225,7 @@ def _keep_best(kept: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
         old[:] = np.take_along_axis(both, best, axis=1)
 
 
-def _scan(
-    left: Stored, right: Stored, cluster: Cluster, tile: tuple[int, int], wanted: Wanted
-) -> tuple[np.ndarray, np.ndarray]:
+def _scan(left: Stored, right: Stored, cluster: Cluster, wanted: Wanted) -> tuple[np.ndarray, np.ndarray]:
     """`rankings.scan` for rows of left."""
     chosen, width = wanted.rows, wanted.width
     value, index = np.full((len(chosen), width), -np.inf), np.full((len(chosen), width), -1, np.int64)
@@ -251,7 +236,7 @@ def _scan(
             if here.start < here.stop:
                 penalty = wanted.penalty[j : j + right.size]
                 part = wanted._replace(rows=chosen[here] - i, penalty=penalty, least=wanted.least[here])
-                yield here, (scanned, (cluster.device, tile, j, part, one, other))
+                yield here, (scanned, (cluster.device, j, part, one, other))
 
     for here, found in cluster.results(calls(), on_device=True):
         _keep_best((value[here], index[here]), found)
@@ -271,45 +256,39 @@ def _projected(device: str, projection: np.ndarray, block: np.ndarray) -> Array:
         return ProjectedRows(ArrayRows(block), projection).block(0, len(block))
     import torch
 
-    from veclink.matching.torch_backend import torch_device
-
-    place = torch_device(device)
-    return unit_rows(torch.tensor(block, device=place) @ torch.tensor(projection, device=place))
+    (rows,) = _rows(device, block)
+    return unit_rows(rows.whole @ torch.tensor(projection, device=rows.device))
 
 
 def listed(
-    device: str, ranks: Ranks, tile: tuple[int, int], starts: tuple[int, int], left: np.ndarray, right: np.ndarray
-) -> list[tuple[Nearest, np.ndarray]]:
-    """The nearest of each row of one block among those of the other, both ways, and their exact cosines.
+    device: str, ranks: Ranks, starts: tuple[int, int], left: np.ndarray, right: np.ndarray
+) -> tuple[list[Nearest], float]:
+    """The nearest of each row of one block among those of the other, both ways, as `cpu.listed` makes them.
 
     starts: the first row of each block on its side; indices count from the first row of the side.
     """
     if device == "cpu":
-        near, exact = cpu.listed(ArrayRows(left.copy()), ArrayRows(right.copy()), ranks, tile, MEMORY)
+        backend: Any = cpu
     else:
-        from veclink.matching.torch_backend import listed as listed_on_device
-
-        near, exact = listed_on_device(*_device_rows(device, left, right), ranks, 1 << 30)
+        from veclink.matching import torch_backend as backend
+    near, error = backend.listed(*_rows(device, left, right), ranks, MEMORY)
     found = []
-    for lists, products, start in zip(near, exact, reversed(starts), strict=True):
+    for lists, start in zip(near, reversed(starts), strict=True):
         index = to_numpy(lists.index).astype(np.int64)
-        told = Nearest(to_numpy(lists.cosine), np.where(index < 0, -1, index + start), to_numpy(lists.floor))
-        found.append((told, to_numpy(products)))
-    return found
+        index = np.where(index < 0, -1, index + start)
+        found.append(Nearest(to_numpy(lists.cosine), index, to_numpy(lists.floor)))
+    return found, error
 
 
 def scanned(
-    device: str, tile: tuple[int, int], start: int, wanted: Wanted, left: np.ndarray, right: np.ndarray
+    device: str, start: int, wanted: Wanted, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """`rankings.scan` of rows of one block among those of the other, which begins at row `start` of its side."""
-    rows: Any = ArrayRows(left)
-    others: Any = ArrayRows(right)
-    if device != "cpu":
-        rows, others = _device_rows(device, left, right)
-        like = rows.block(0, 1)
-        chosen, penalty, least = (asarray(each, like) for each in (wanted.rows, wanted.penalty, wanted.least))
-        wanted = wanted._replace(rows=chosen, penalty=penalty, least=least)
-    value, index = map(to_numpy, scan(rows, others, in_tiles(tile, MEMORY), MEMORY, wanted))
+    rows, others = _rows(device, left, right)
+    like = rows.block(0, 1)
+    chosen, penalty, least = (asarray(each, like) for each in (wanted.rows, wanted.penalty, wanted.least))
+    wanted = wanted._replace(rows=chosen, penalty=penalty, least=least)
+    value, index = map(to_numpy, scan(rows, others, (cpu.TILE_ROWS, cpu.TILE_COLUMNS), MEMORY, wanted))
     return value, np.where(index < 0, -1, index + start)
 
 
@@ -319,8 +298,9 @@ def searched(device: str, k: int, queries: np.ndarray, projection: np.ndarray, s
     return best, index + start, largest
 
 
-def _device_rows(device: str, left: np.ndarray, right: np.ndarray) -> tuple[Any, Any]:
+def _rows(device: str, *blocks: np.ndarray) -> list[Any]:
+    if device == "cpu":
+        return [ArrayRows(block.copy()) for block in blocks]
     from veclink.matching.torch_backend import DeviceRows, torch_device
 
-    rows, columns = (DeviceRows(side, torch_device(device), 1 << 62) for side in (left, right))
-    return rows, columns
+    return [DeviceRows(block, torch_device(device), np.inf) for block in blocks]

@@ -13,19 +13,13 @@ import numpy as np
 import torch
 
 from veclink.backends import CloudPair
-from veclink.data.collection import Collection, numbers, scale_is_large, scale_of
-from veclink.geometry.arrays import tiles, to_numpy
+from veclink.data.collection import Collection, scale_is_large, scale_of
+from veclink.geometry.arrays import DEVICE_NUMBERS, tiles, to_numpy
 from veclink.geometry.canonical import MAX_AXES
-from veclink.geometry.clouds import LONG, NO_DIRECTION, SHORT, Cloud
+from veclink.geometry.clouds import NO_DIRECTION, Cloud
 from veclink.geometry.signatures import unit_rows
-from veclink.matching.torch_backend import DeviceRows, free_memory, torch_device
+from veclink.matching.torch_backend import SENT, DeviceRows, free_memory, torch_device
 from veclink.threads import share
-
-SENT = 1 << 17  # rows at a time
-COPIED = 1 << 13  # of them by one thread at a time
-LARGEST = 1 << 28  # numbers in one tile
-FLOAT32, FLOAT16, NOTHING = 4, 2, 0  # bytes of a number that is held on the device
-WORKSPACE = 2500  # bytes for each row that matching takes besides signatures: survivors, lists, and sorting them
 
 
 class TorchCloudPair(CloudPair):
@@ -40,13 +34,10 @@ class TorchCloudPair(CloudPair):
 
     def signature(self, side: str, projection: np.ndarray, rows: np.ndarray | None = None) -> Any:
         """Rows of one cloud, all or some, under a projection (d, m), of unit length: a tensor."""
-        cloud, along = self.cloud(side), self._place(projection)
+        cloud, along = self.cloud(side), torch.tensor(projection, device=self.place)
         if rows is not None:
             return unit_rows(cloud.take(rows) @ along)
-        signature = torch.empty((cloud.shape[0], along.shape[1]), device=self.place)
-        for start, stop in tiles(len(signature), SENT):
-            torch.mm(cloud.block(start, stop), along, out=signature[start:stop])
-        return unit_rows(signature)
+        return unit_rows(torch.cat([cloud.block(*block) @ along for block in tiles(cloud.shape[0], SENT)]))
 
     def _room(self) -> int | None:
         """Bytes of the device: what is left of those that this pair may take."""
@@ -60,53 +51,67 @@ class TorchCloudPair(CloudPair):
 
     def unique(self, keys: np.ndarray) -> np.ndarray:
         """The distinct keys, ascending."""
-        return to_numpy(torch.unique(self._place(keys)))
+        return to_numpy(torch.unique(torch.tensor(keys, device=self.place)))
 
     def ordered(self, rows: np.ndarray, score: np.ndarray) -> np.ndarray:
         """Positions sorted by row, then by falling score."""
-        by_score = self._place(score).sort(stable=True, descending=True).indices
-        return to_numpy(by_score[self._place(rows)[by_score].sort(stable=True).indices])
-
-    def _place(self, array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.place)
+        by_score = torch.tensor(score, device=self.place).sort(stable=True, descending=True).indices
+        return to_numpy(by_score[torch.tensor(rows, device=self.place)[by_score].sort(stable=True).indices])
 
 
 def unit_vectors(collection: Collection, where: slice | np.ndarray, device: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Unit vectors of some rows of a collection, on the device, and their lengths; zero rows stay zero."""
-    rows = _sent(collection, where, torch_device(device))
-    length = _length(rows)
-    return rows.div_(torch.where(length > 0, length, torch.inf)[:, None]), length
+    """Unit vectors of some rows of a collection, on the device, and lengths: 0 of zero rows, which stay zero.
 
-
-class DeviceCloud:
-    """The rows of a cloud, float32 on the device when asked: unit length, centred where the cloud is.
-
-    number_bytes: they are held on the device in float32 (4 bytes) or float16 (2), or (0) sent there when asked.
+    Rows are sent as they are, as that is half or a quarter of float32, and brought into its range there: only their
+    direction is wanted.
     """
+    place = torch_device(device)
+    rows = torch.from_numpy(_gathered(collection.vectors, where, place)).to(place)
+    rows = rows.double() if rows.dtype == torch.float64 or scale_is_large(collection) else rows.float()
+    scale = scale_of(collection, where)
+    if scale is not None:
+        rows *= torch.from_numpy(scale).to(place)
+    peak = rows.abs().amax(dim=1, keepdim=True)
+    far = (peak > 2.0**60) | ((peak > 0) & (peak < 2.0**-60))  # ordinary rows are left as they are, to the last bit
+    rows = (rows / torch.where(far, peak, 1.0)).float()
+    length = _length(rows)
+    return rows.div_(torch.where(length > 0, length, torch.inf)), length[:, 0]
 
-    def __init__(self, cloud: Cloud, device: str, number_bytes: int = FLOAT32) -> None:
-        self.cloud = cloud
-        self.shape = cloud.shape
-        self.device = torch_device(device)
-        self._mean = None if cloud.mean is None else torch.from_numpy(cloud.mean).to(self.device)
-        self.held: torch.Tensor | None = None
-        if number_bytes != NOTHING:
-            dtype = torch.float16 if number_bytes == FLOAT16 else torch.float32
-            held = torch.empty(cloud.shape, dtype=dtype, device=self.device)
-            for start, stop in tiles(len(cloud), SENT):
-                held[start:stop] = self.block(start, stop)
-            self.held = held
+
+def _length(rows: torch.Tensor) -> torch.Tensor:
+    peak = rows.abs().amax(dim=1, keepdim=True)
+    safe = torch.where(peak > 0, peak, 1.0)
+    return torch.linalg.vector_norm(rows / safe, dim=1, keepdim=True) * safe
+
+
+def _gathered(vectors: np.ndarray, where: slice | np.ndarray, place: torch.device) -> np.ndarray:
+    """Rows as an array that can be sent: a copy, made by several threads, for CUDA where it reads it quickest."""
+    native = vectors.dtype.newbyteorder("=")  # torch knows no other order of bytes
+    source, rows = (vectors[where], None) if isinstance(where, slice) else (vectors, where)
+    shape = len(source if rows is None else rows), vectors.shape[1]
+    dtype = torch.from_numpy(np.empty(0, native)).dtype
+    out = torch.empty(shape, dtype=dtype, pin_memory=place.type == "cuda").numpy()
+
+    def copy(start: int, stop: int) -> None:
+        out[start:stop] = source[start:stop] if rows is None else source[rows[start:stop]]
+
+    share(copy, len(out), step=1 << 13)
+    return out
+
+
+class SentCloud:
+    """The rows of a cloud as float32 tensors, sent and made on the device when asked."""
+
+    def __init__(self, cloud: Cloud, device: torch.device) -> None:
+        self.cloud, self.shape, self.device = cloud, cloud.shape, device
+        self._mean = None if cloud.mean is None else torch.from_numpy(cloud.mean).to(device)
 
     def block(self, start: int, stop: int) -> torch.Tensor:
-        """Rows start…stop−1."""
-        if self.held is not None:
-            return self.held[start:stop].float()
+        """Rows start…stop−1, unit length, centred where the cloud is."""
         return self._prepared(slice(start, stop) if self.cloud.whole else self.cloud.rows[start:stop])
 
     def take(self, rows: np.ndarray) -> torch.Tensor:
         """The rows at these positions."""
-        if self.held is not None:
-            return self.held[torch.as_tensor(rows, device=self.device)].float()
         return self._prepared(self.cloud.rows[rows])
 
     def _prepared(self, where: slice | np.ndarray) -> torch.Tensor:
@@ -114,8 +119,14 @@ class DeviceCloud:
         if self._mean is not None:
             rows -= self._mean
             length = _length(rows)
-            rows /= torch.where(length > NO_DIRECTION, length, torch.inf)[:, None]
+            rows /= torch.where(length > NO_DIRECTION, length, torch.inf)
         return rows
+
+
+def held_on(cloud: Cloud, device: torch.device, number_bytes: int) -> DeviceRows:
+    """The rows of a cloud, held on the device in float32 (4 bytes) or float16 (2), or (0) sent there when asked."""
+    dtype = torch.float16 if number_bytes == 2 else torch.float32
+    return DeviceRows(SentCloud(cloud, device), device, np.inf if number_bytes else 0, dtype)
 
 
 def resident_clouds(
@@ -129,68 +140,20 @@ def resident_clouds(
     number_bytes = bytes_held(a.shape, b.shape, room)
     if number_bytes is None:
         return None
-    sides = (DeviceCloud(cloud, device, number_bytes) for cloud in (a, b))
+    sides = (held_on(cloud, place, number_bytes) for cloud in (a, b))
     return TorchCloudPair(*sides, device=device, memory=memory, k=k, ridge=ridge)
 
 
 def bytes_held(a: tuple[int, int], b: tuple[int, int], room: int | None) -> int | None:
-    """As how many bytes each number of two clouds of these shapes can be held (`DeviceCloud`) in so much room.
+    """As how many bytes each number of two clouds of these shapes can be held (`held_on`) in so much room.
 
     None where not even their signatures fit.
     """
     if room is None:
-        return FLOAT32
+        return 4
     (n_a, d_a), (n_b, d_b) = a, b
-    rows = n_a + n_b
-    signatures = 8 * rows * min(d_a, d_b, MAX_AXES)  # in float32, in float16, and padded for the kernel
-    besides = signatures + WORKSPACE * rows + 16 * LARGEST
-    numbers = n_a * d_a + n_b * d_b
-    for number_bytes in (FLOAT32, FLOAT16, NOTHING):
-        if number_bytes * numbers + besides < room:
-            return number_bytes
-    return None
-
-
-def _sent(collection: Collection, where: slice | np.ndarray, place: torch.device) -> torch.Tensor:
-    """As `collection.numbers`, in float32 and on the device: sent as they are, as that is half or a quarter of it.
-
-    Rows whose numbers are very large or very small are scaled: only their direction is wanted.
-    """
-    if scale_is_large(collection):
-        source, scale = numbers(collection, where), None
-    else:
-        source = _gathered(collection.vectors, where, place)
-        scale = scale_of(collection, where)
-    if source.dtype == np.float64:  # scaled first, so that large numbers stay in the range of float32
-        peak = np.abs(source).max(axis=1, keepdims=True)
-        source = (source / np.where(peak > 0, peak, 1.0)).astype(np.float32)
-    sent = torch.from_numpy(source).to(place).float()
-    return _in_range(sent if scale is None else sent.mul_(torch.from_numpy(scale).to(place)))
-
-
-def _gathered(vectors: np.ndarray, where: slice | np.ndarray, place: torch.device) -> np.ndarray:
-    """Rows as an array that can be sent: a copy, made by several threads, for CUDA where it reads it quickest."""
-    rows = range(*where.indices(len(vectors))) if isinstance(where, slice) else where
-    native = vectors.dtype.newbyteorder("=")  # torch knows no other order of bytes
-    dtype = torch.from_numpy(np.empty(0, native)).dtype
-    out = torch.empty((len(rows), vectors.shape[1]), dtype=dtype, pin_memory=place.type == "cuda").numpy()
-
-    def copy(start: int, stop: int) -> None:
-        part = slice(rows[start], rows[stop - 1] + 1) if isinstance(where, slice) else where[start:stop]
-        out[start:stop] = vectors[part]
-
-    share(copy, len(out), step=COPIED)
-    return out
-
-
-def _in_range(rows: torch.Tensor) -> torch.Tensor:
-    """Rows, in place divided by their largest number where that is far from 1, as `clouds.in_range`."""
-    peak = rows.abs().amax(dim=1)
-    outside = torch.isfinite(peak) & (peak > 0) & ((peak < SHORT) | (peak > LONG))
-    return rows.div_(torch.where(outside, peak, 1.0)[:, None]) if outside.any() else rows
-
-
-def _length(rows: torch.Tensor) -> torch.Tensor:
-    peak = rows.abs().amax(dim=1)
-    safe = torch.where(peak > 0, peak, 1.0)
-    return torch.linalg.vector_norm(rows / safe[:, None], dim=1) * safe
+    # Signatures in float32, in float16, and padded for the kernel; and what matching takes for each row besides:
+    # survivors, lists, and sorting them.
+    besides = (n_a + n_b) * (8 * min(d_a, d_b, MAX_AXES) + 2500) + 16 * DEVICE_NUMBERS
+    fitting = (each for each in (4, 2, 0) if each * (n_a * d_a + n_b * d_b) + besides < room)
+    return next(fitting, None)

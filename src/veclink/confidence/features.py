@@ -14,6 +14,7 @@ import numpy as np
 from veclink.backends import CloudPair
 from veclink.confidence.candidates import Candidates
 from veclink.confidence.constants import NO_RIVAL_SCORE
+from veclink.geometry.nearest import local_agreement
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +130,8 @@ class Neighbourhoods:
         """Correlation and overlap of the links near both rows, (c,) float32 each; 0 where not wanted."""
         correlation = np.zeros(len(self.candidates.rows_a), np.float32)
         overlap = np.zeros(len(self.candidates.rows_a), np.float32)
-        correlation[self.wanted], overlap[self.wanted] = self.clouds.local_agreement(
-            self.pool, self.candidates.rows_a[self.wanted], self.candidates.rows_b[self.wanted]
-        )
+        rows = self.candidates.rows_a[self.wanted], self.candidates.rows_b[self.wanted]
+        correlation[self.wanted], overlap[self.wanted] = local_agreement(self.clouds.a, self.clouds.b, self.pool, *rows)
         return correlation, overlap
 
     @cached_property

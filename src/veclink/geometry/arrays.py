@@ -15,7 +15,7 @@ import numpy as np
 
 from veclink.errors import InputError, named
 
-LARGEST = 1e4  # numbers of rows that are of unit length are far below, and their products inside float16 and float32
+DEVICE_NUMBERS = 1 << 28  # that a torch device holds at once, of what is made block by block
 
 Array = Any
 """A numpy array or a torch tensor."""
@@ -85,12 +85,12 @@ def integers(x: Array) -> Array:
 
 def concat(parts: Sequence[Array], axis: int = 0) -> Array:
     """The parts one after another."""
-    return np.concatenate(parts, axis) if is_numpy(parts[0]) else namespace(parts[0]).cat(list(parts), axis)
+    return namespace(parts[0]).concatenate(tuple(parts), axis)
 
 
 def nonzero(x: Array) -> tuple[Array, ...]:
     """The positions that are true, one array for each axis."""
-    return x.nonzero() if is_numpy(x) else x.nonzero(as_tuple=True)
+    return tuple(namespace(x).where(x))
 
 
 def order_of(x: Array, *, descending: bool = False) -> Array:
@@ -110,11 +110,6 @@ def along_rows(x: Array, index: Array) -> Array:
     return np.take_along_axis(x, index, axis=1) if is_numpy(x) else x.gather(1, index)
 
 
-def median(x: Array) -> float:
-    """The median of values (n,)."""
-    return float(np.median(x) if is_numpy(x) else x.quantile(0.5))
-
-
 class Rows(Protocol):
     """Vectors that are read when asked for, such as those of a `Cloud`: float32, of numpy or on a torch device."""
 
@@ -130,16 +125,6 @@ class Rows(Protocol):
 
 
 RowSource: TypeAlias = np.ndarray | Rows
-
-
-class Unfinished(Protocol):
-    """Where a long pass keeps what it has so far, to go on from there when it was broken off."""
-
-    def load(self) -> dict[str, np.ndarray] | None:
-        """The arrays kept last, if any."""
-
-    def keep(self, done: int, of: int, lists: Callable[[], dict[str, np.ndarray]]) -> None:
-        """Told after every tile of rows; takes the arrays when it wants to keep them."""
 
 
 class ArrayRows:
@@ -190,11 +175,12 @@ def checked(block: Array, first: int, side: str) -> Array:
     What compiled loops keep follows from comparisons, and none is true of NaN: their lists would stay empty, and what
     stands in empty lists is no row.
     """
-    if 0 in block.shape or bool((block.min() > -LARGEST) & (block.max() < LARGEST)):
+    large = 1e4  # rows of unit length are far below, and their products inside float16 and float32
+    if 0 in block.shape or bool((block.min() > -large) & (block.max() < large)):
         return block
-    sound = (namespace(block).abs(block) < LARGEST).all(axis=1)
+    sound = (namespace(block).abs(block) < large).all(axis=1)
     wrong = first + np.flatnonzero(to_numpy(~sound))
     raise InputError(
-        f"{side} has numbers that are NaN, infinite or above {LARGEST:,.0f} in row {named(wrong)}; give rows of unit "
+        f"{side} has numbers that are NaN, infinite or above {large:,.0f} in row {named(wrong)}; give rows of unit "
         "length."
     )

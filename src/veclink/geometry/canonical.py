@@ -3,14 +3,15 @@
 No ridge and power fit every pool: with a hundred links a strong ridge is best, with thousands a weak one. Seen along
 several maps side by side, a pair is scored by all of them together, in one pass.
 
-Anchors are arrays of numpy or of torch, and the maps are fitted where they lie; what comes back is numpy.
+Anchors are arrays of numpy or of torch, and the maps are fitted where they lie.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,15 +31,8 @@ MAX_AXES = 256
 """Axes of a map, the heaviest: of 384 directions about as many are not too light, and a pass takes as long as its axes,
 rounded up to what a GPU's kernel was compiled for."""
 
-SMALLEST_VARIANCE = 1e-10
-"""Of the largest: what lies below is rounding, in which no anchor extends."""
 
-SMALLEST_MEAN_VARIANCE = 1e-12
-"""Of anchors that are all zero: nothing is divided by less."""
-
-
-@dataclass(frozen=True)
-class MapRule:
+class MapRule(NamedTuple):
     """A ridge, as a share of the mean variance, and the power of its correlation that each axis is weighted by."""
 
     ridge: float
@@ -107,44 +101,16 @@ class PooledAnchors:
         return len(self.weights)
 
     def fitted(self, places: np.ndarray) -> list[Sides]:
-        """The maps of the anchors at these places (f,), as `scaled_projections` makes them."""
-        share = self.weights[places] / self.weights[places].sum()
+        """The maps of the anchors at these places (f,): (d1, r) and (d2, r) float32 for each rule."""
+        weights = self.weights[places]
+        share = weights / weights.sum()
         variances = [
-            max(float(share @ squares[places]) / basis.shape[0], SMALLEST_MEAN_VARIANCE)
+            max(float(share @ squares[places]) / basis.shape[0], 1e-12)  # of anchors that are all zero
             for squares, basis in zip(self.squares, self.basis, strict=True)
         ]
         left, right = (side[places] for side in self.ends)
-        maps = canonical_maps(left, right, share, self.rules, max(left.shape[1], right.shape[1]), variances)
+        maps = canonical_maps(left, right, weights, self.rules, max(left.shape[1], right.shape[1]), variances)
         return [(to_numpy(self.basis[0] @ of_a), to_numpy(self.basis[1] @ of_b)) for of_a, of_b in maps]
-
-
-def scaled_projections(
-    left: Array,
-    right: Array,
-    weights: np.ndarray | None = None,
-    rules: tuple[MapRule, ...] | None = None,
-    directions: int = MAX_DIRECTIONS,
-) -> list[Sides]:
-    """The canonical maps of these rules, each scaled so that it counts alike beside the others.
-
-    Parameters
-    ----------
-    left, right : (m, d1) and (m, d2) float32
-        The two ends of the anchors, of numpy or torch.
-    weights : (m,) float64, optional
-        How much each anchor counts; all alike where not given.
-    rules : tuple of MapRule, optional
-        By default those that fit so many anchors.
-    directions : int
-        Principal directions of each side in which they are fitted, at most.
-
-    Returns
-    -------
-    A pair (d1, r) and (d2, r) float32 for each rule.
-    """
-    weights = np.ones(len(left)) if weights is None else weights
-    maps = canonical_maps(left, right, weights / weights.sum(), rules or rules_of(weights), directions)
-    return [(to_numpy(of_a), to_numpy(of_b)) for of_a, of_b in maps]
 
 
 def side_by_side(maps: list[Sides]) -> Sides:
@@ -156,15 +122,15 @@ def side_by_side(maps: list[Sides]) -> Sides:
 def joined_projections(
     left: np.ndarray, right: np.ndarray, weights: np.ndarray | None = None, rules: tuple[MapRule, ...] | None = None
 ) -> Sides:
-    """The maps of `scaled_projections` side by side: (d1, r) and (d2, r) float32."""
-    return side_by_side(scaled_projections(left, right, weights, rules))
+    """The canonical maps side by side: (d1, r) and (d2, r) float32."""
+    return side_by_side(canonical_maps(left, right, weights, rules))
 
 
 def canonical_maps(
     left: Array,
     right: Array,
-    share: np.ndarray,
-    rules: tuple[MapRule, ...],
+    weights: np.ndarray | None = None,
+    rules: tuple[MapRule, ...] | None = None,
     directions: int = MAX_DIRECTIONS,
     variances: Sequence[float] | None = None,
 ) -> list[tuple[Array, Array]]:
@@ -175,35 +141,45 @@ def canonical_maps(
     same form with all axes weighted alike, since `Aᵀ(A Aᵀ + λI)^{-1/2} = (AᵀA + λI)^{-1/2}Aᵀ`; weighting mutes the axes
     on which the two models disagree.
 
-    share: (m,) of each anchor in the covariances; they sum to 1.
-    variances: the mean ones of either side, where the anchors do not hold all directions.
+    Parameters
+    ----------
+    left, right : (m, d1) and (m, d2) float32
+        The two ends of the anchors, of numpy or torch.
+    weights : (m,) float64, optional
+        How much each anchor counts; all alike where not given.
+    rules : tuple of MapRule, optional
+        By default those that fit so many anchors.
+    directions : int
+        Principal directions of each side in which they are fitted, at most.
+    variances : (float, float), optional
+        The mean ones of either side, where the anchors do not hold all directions.
     """
+    weights = np.ones(len(left)) if weights is None else weights
     # Of unit vectors, float32 is exact enough: the ridge is far above its rounding. It takes half the time.
-    xp, placed = namespace(left), asarray(share, left)
-    root = floats(xp.sqrt(placed))[:, None]
-    scaled_left, scaled_right = floats(left) * root, floats(right) * root
-    values_a, directions_a = _principal(scaled_left, directions)
-    values_b, directions_b = _principal(scaled_right, directions)
-    cross = (scaled_left @ directions_a).T @ (scaled_right @ directions_b)
+    xp, share = namespace(left), asarray(weights / weights.sum(), left)
+    root = floats(xp.sqrt(share))[:, None]
+    scaled = floats(left) * root, floats(right) * root
+    (values_a, directions_a), (values_b, directions_b) = (_principal(side, directions) for side in scaled)
+    cross = (scaled[0] @ directions_a).T @ (scaled[1] @ directions_b)
     if variances is None:  # of all directions, those that are left out too
-        sides = scaled_left, scaled_right
-        variances = [max(float((side * side).sum() / side.shape[1]), SMALLEST_MEAN_VARIANCE) for side in sides]
-    solved: dict[float, tuple[Array, Array, Array]] = {}
+        variances = [max(float((side * side).sum() / side.shape[1]), 1e-12) for side in scaled]
+
+    @cache
+    def axes(ridge: float) -> tuple[Array, Array, Array]:
+        white_a, white_b = 1 / xp.sqrt(values_a + ridge * variances[0]), 1 / xp.sqrt(values_b + ridge * variances[1])
+        u, correlation, vt = singular(white_a[:, None] * cross * white_b)
+        return (directions_a * white_a) @ u, (directions_b * white_b) @ vt.T, correlation.clip(0.0, 1.0)
+
     maps = []
-    for rule in rules:
-        if rule.ridge not in solved:
-            white_a = 1 / xp.sqrt(values_a + rule.ridge * variances[0])
-            white_b = 1 / xp.sqrt(values_b + rule.ridge * variances[1])
-            u, correlation, vt = singular(white_a[:, None] * cross * white_b)
-            axes = (directions_a * white_a) @ u, (directions_b * white_b) @ vt.T
-            solved[rule.ridge] = (*axes, correlation.clip(0.0, 1.0))
-        axes_a, axes_b, correlation = solved[rule.ridge]
+    for rule in rules or rules_of(weights):
+        axes_a, axes_b, correlation = axes(rule.ridge)
         weight = correlation**rule.power
         heavy = weight > MIN_AXIS_WEIGHT * weight[0]
         heavy[MAX_AXES:] = False
         of_a, of_b = (axes_a * weight)[:, heavy], (axes_b * weight)[:, heavy]
-        maps.append((of_a / _mean_length(left @ of_a, placed), of_b / _mean_length(right @ of_b, placed)))
-    return [(floats(of_a), floats(of_b)) for of_a, of_b in maps]
+        lengths = [math.sqrt(doubles(_squares(seen)) @ share) for seen in (left @ of_a, right @ of_b)]
+        maps.append((floats(of_a / max(lengths[0], 1e-12)), floats(of_b / max(lengths[1], 1e-12))))
+    return maps
 
 
 def _principal(scaled: Array, most: int) -> tuple[Array, Array]:
@@ -217,7 +193,7 @@ def _principal(scaled: Array, most: int) -> tuple[Array, Array]:
     values, vectors = xp.flip(values, (0,))[:most], xp.flip(vectors, (1,))[:, :most]
     if not few:
         return values.clip(0.0), vectors
-    spanned = values > SMALLEST_VARIANCE * values[0]
+    spanned = values > 1e-10 * values[0]  # what lies below is rounding, in which no anchor extends
     values, vectors = values[spanned], vectors[:, spanned]
     return floats(values), floats(exact.T @ vectors / xp.sqrt(values))
 
@@ -225,7 +201,3 @@ def _principal(scaled: Array, most: int) -> tuple[Array, Array]:
 def _squares(points: Array) -> Array:
     """Squared lengths of the rows (m, d): (m,)."""
     return namespace(points).einsum("ij,ij->i", points, points)
-
-
-def _mean_length(signature: Array, share: Array) -> float:
-    return max(math.sqrt(doubles(_squares(signature)) @ share), 1e-12)

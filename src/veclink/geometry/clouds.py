@@ -11,18 +11,11 @@ from veclink.data.pairs import lookup
 from veclink.data.words import ROWS_TO_JUDGE
 from veclink.errors import SHOWN, InputError, named, plural
 from veclink.files.memory import forget_pages
-from veclink.geometry.arrays import Array, namespace, tiles, to_numpy
+from veclink.geometry.arrays import DEVICE_NUMBERS, Array, namespace, tiles, to_numpy
 
 LEAST_ROWS = 3
-LEAST_DIMENSION = 2
 LARGE = 12_000  # rows above which a cloud is large: what takes all rows against all is then done on a sample, or once
-_CHUNK_BYTES = 1 << 22  # of float64 work per step: fits the cache, and bounds what a block needs beyond its result
 NO_DIRECTION = 1e-6  # a centred row shorter than this is rounding noise
-_FORGET_ROWS = 1 << 16
-_DEVICE_BYTES = 1 << 30  # as _CHUNK_BYTES, on a device
-# Lengths between these are divided by as they are: their squares, and the numbers beside them, stay normal in float32.
-SHORT, LONG = 2.0**-60, 2.0**60
-
 Look = Callable[[Collection, slice], tuple[Array, Array]]
 """How rows of a collection are read: the unit vectors (n, d) and their lengths (n,), zero rows staying zero."""
 
@@ -58,22 +51,12 @@ class Cloud:
         start, stop, _ = slice(start, stop).indices(len(self))
         if self._dense is not None:
             return self._dense[start:stop]
-        out = np.empty((max(0, stop - start), self.shape[1]), np.float32)
-        for low, high in _chunks(len(out), self.shape[1]):
-            where = slice(start + low, start + high)
-            self._fill(out[low:high], where if self.whole else self.rows[where])
-        return out
+        return self._made(range(start, stop) if self.whole else self.rows[start:stop])
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The given rows of the cloud (positions here, not in the source), float32, in that order."""
         rows = np.asarray(rows, dtype=np.int64)
-        if self._dense is not None:
-            return self._dense[rows]
-        source = self.rows[rows]
-        out = np.empty((len(source), self.shape[1]), np.float32)
-        for low, high in _chunks(len(out), self.shape[1]):
-            self._fill(out[low:high], source[low:high])
-        return out
+        return self._made(self.rows[rows]) if self._dense is None else self._dense[rows]
 
     def dense(self) -> np.ndarray:
         """All rows, float32; made once, kept, and read-only."""
@@ -126,11 +109,17 @@ class Cloud:
             )
         return found
 
-    def _fill(self, out: np.ndarray, where: slice | np.ndarray) -> None:
-        out[:], _ = _unit(numbers(self.collection, where))
-        if self.mean is not None:
-            out -= self.mean
-            out[:], _ = _unit(out, shortest=NO_DIRECTION)
+    def _made(self, source: range | np.ndarray) -> np.ndarray:
+        out = np.empty((len(source), self.shape[1]), np.float32)
+        for low, high in _chunks(len(out), self.shape[1]):
+            part = source[low:high]
+            where = slice(part.start, part.stop) if isinstance(part, range) else part
+            here = out[low:high]
+            here[:], _ = _unit(numbers(self.collection, where))
+            if self.mean is not None:
+                here -= self.mean
+                here[:], _ = _unit(here, shortest=NO_DIRECTION)
+        return out
 
 
 def prepare(
@@ -144,8 +133,8 @@ def prepare(
     side: how errors call the collection.
     """
     label = f"{side} ({collection.name})"
-    if collection.dimension < LEAST_DIMENSION:
-        raise InputError(f"{label} has vectors of 1 number; directions need at least {LEAST_DIMENSION}.")
+    if collection.dimension < 2:
+        raise InputError(f"{label} has vectors of 1 number; directions need at least 2.")
     _check_enough(len(collection), label)
     zero, mean = inspected(collection, label, look)
     if len(zero) and not skip_zero:
@@ -178,15 +167,16 @@ def inspected(collection: Collection, label: str, look: Look | None = None) -> t
     broken: list[int] = []
     n_broken = 0
     total = np.zeros(collection.dimension, np.float64)
-    for low, high in _chunks(len(collection), collection.dimension, _DEVICE_BYTES if look else _CHUNK_BYTES):
-        unit, lengths_here = (look or _look)(collection, slice(low, high))
-        length = to_numpy(lengths_here)
+    for low, high in _chunks(len(collection), collection.dimension, 4 * DEVICE_NUMBERS if look else 1 << 22):
+        where = slice(low, high)
+        unit, length = look(collection, where) if look else _unit(numbers(collection, where))
+        length = to_numpy(length)
         bad = np.flatnonzero(~np.isfinite(length))
         n_broken += len(bad)
         broken += (bad[: SHOWN - len(broken)] + low).tolist()
         zero.append(np.flatnonzero(length == 0) + low)
         total += to_numpy(unit.sum(axis=0, dtype=namespace(unit).float64))
-        if low // _FORGET_ROWS != high // _FORGET_ROWS:  # one look at a mapped file should not hold all of it
+        if low >> 16 != high >> 16:  # now and then: one look at a mapped file should not hold all of it
             forget_pages(collection.vectors)
     if n_broken:
         raise InputError(
@@ -196,11 +186,8 @@ def inspected(collection: Collection, label: str, look: Look | None = None) -> t
     return none, total / max(1, len(collection) - len(none))
 
 
-def _look(collection: Collection, where: slice) -> tuple[np.ndarray, np.ndarray]:
-    return _unit(numbers(collection, where))
-
-
-def _chunks(rows: int, dimension: int, n_bytes: int = _CHUNK_BYTES) -> Iterator[tuple[int, int]]:
+def _chunks(rows: int, dimension: int, n_bytes: int = 1 << 22) -> Iterator[tuple[int, int]]:
+    """Rows at a time whose float64 work fits the cache, and bounds what a block needs beyond its result."""
     return tiles(rows, max(1, n_bytes // (8 * dimension)))
 
 
@@ -253,13 +240,9 @@ def in_range(rows: np.ndarray, length: np.ndarray | None = None) -> np.ndarray:
     of ordinary length are not touched.
     """
     length = lengths(rows) if length is None else length
-    outside = np.isfinite(length) & (length > 0) & ((length < SHORT) | (length > LONG))
-    if not outside.any():
-        return rows
-    exponent = np.frexp(length[outside])[1]
-    scaled = rows.copy()
-    scaled[outside] = np.ldexp(rows[outside], -exponent[:, None])
-    return scaled
+    # between these, squares and the numbers beside them stay normal in float32
+    outside = np.isfinite(length) & (length > 0) & ((length < 2.0**-60) | (length > 2.0**60))
+    return _scaled(rows, outside, length)
 
 
 def fitted(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -267,8 +250,13 @@ def fitted(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
     limits = np.finfo(dtype)
     peak = np.abs(rows).max(axis=1, initial=0.0)
     outside = (peak > limits.max) | ((peak > 0) & (peak < limits.tiny) & (rows.dtype.itemsize > dtype.itemsize))
-    outside &= np.isfinite(peak)
-    if outside.any():
-        rows = rows.copy()
-        rows[outside] = np.ldexp(rows[outside], -np.frexp(peak[outside])[1][:, None])
-    return rows.astype(dtype, copy=False)
+    return _scaled(rows, outside & np.isfinite(peak), peak).astype(dtype, copy=False)
+
+
+def _scaled(rows: np.ndarray, outside: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Rows, those outside divided by the power of two that is next to their size (n,)."""
+    if not outside.any():
+        return rows
+    scaled = rows.copy()
+    scaled[outside] = np.ldexp(rows[outside], -np.frexp(size[outside])[1][:, None])
+    return scaled

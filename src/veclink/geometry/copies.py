@@ -14,7 +14,7 @@ import numpy as np
 from veclink.geometry.arrays import tiles
 from veclink.geometry.clouds import LEAST_ROWS, Cloud
 from veclink.geometry.nearest import EXCLUDED, components
-from veclink.threads import share
+from veclink.threads import ROWS_AT_ONCE, share
 
 COPY_GAP = 0.16
 """Rows are copies when 1 − cosine is at most this part of what 80 % of the rows have to their nearest row.
@@ -22,21 +22,16 @@ COPY_GAP = 0.16
 Chosen on scifact, reddit and movies (minilm, mpnet, e5, granite): copies turned by up to 0.12 of the typical gap are
 all found, and of rows that are not copies 1 in 1,000 is as near (scifact, mpnet).
 """
-TYPICAL_QUANTILE = 0.8  # of the gaps to the nearest row: the typical one that COPY_GAP is a part of
 
-VALLEY = 1.5
-"""Of the limit: how far beyond it rows are counted that are no copies."""
-VALLEY_FACTOR = 5
-"""Near copies are a bump in the distribution of gaps: at least this many times as many rows as there are beyond the
-limit, up to VALLEY times as far. In few dimensions gaps have no valley, and near neighbours are no copies."""
+VALLEY = (1.5, 5)
+"""Near copies are a bump in the distribution of gaps: at least so many times (5) as many rows as there are beyond the
+limit, up to so many times (1.5) as far. In few dimensions gaps have no valley, and near neighbours are no copies."""
 
 SAME = 1e-5
 """1 − cosine of rows that are equal, but for rounding."""
 
 MOST_COMPARED = 20_000
 """Rows of a cloud up to which each is compared with all others; of more, only equal ones are found."""
-
-BLOCK = 256  # rows that are compared with all others at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +77,11 @@ def without_copies(cloud: Cloud, groups: Groups) -> Cloud:
 
 def _limit(gaps: np.ndarray) -> float:
     """The gap up to which rows are copies."""
-    near = max(COPY_GAP * float(np.quantile(gaps, TYPICAL_QUANTILE)), SAME)
+    near = max(COPY_GAP * float(np.quantile(gaps, 0.8)), SAME)
     below = np.count_nonzero(gaps <= near)
-    beyond = np.count_nonzero(gaps <= VALLEY * near) - below
-    return near if below > VALLEY_FACTOR * beyond else SAME
+    as_far, times = VALLEY
+    beyond = np.count_nonzero(gaps <= as_far * near) - below
+    return near if below > times * beyond else SAME
 
 
 def _nearest_gaps(cloud: Cloud) -> np.ndarray:
@@ -105,7 +101,7 @@ def _nearest_gaps(cloud: Cloud) -> np.ndarray:
             np.maximum(nearest[start:stop], of_rows, out=nearest[start:stop])
             np.maximum(nearest[start:], of_columns, out=nearest[start:])
 
-    share(look, n, step=BLOCK)
+    share(look, n)
     return 1 - nearest
 
 
@@ -115,7 +111,7 @@ def _joined(cloud: Cloud, gaps: np.ndarray, limit: float) -> np.ndarray:
     points = cloud.block(0, n)
     every = first = np.arange(n)
     has_copies = np.flatnonzero(gaps <= limit)
-    for start, stop in tiles(len(has_copies), BLOCK):
+    for start, stop in tiles(len(has_copies), ROWS_AT_ONCE):
         row, other = np.nonzero(points[has_copies[start:stop]] @ points[has_copies].T >= 1 - limit)
         first = components(n, np.r_[every, has_copies[start + row]], np.r_[first, has_copies[other]])
     return first
@@ -134,16 +130,12 @@ def _equal_rows(cloud: Cloud) -> np.ndarray:
 def _hashes(cloud: Cloud) -> np.ndarray:
     """A number for each row, (n,) uint64: the same for equal rows, nearly always another for others."""
     vectors = cloud.collection.vectors
-    n_bytes = vectors.shape[1] * vectors.itemsize
-    n_words = -(-n_bytes // 8)  # eight bytes are taken in as one number
-    factors = np.random.default_rng(0).integers(1, 2**63, n_words).astype(np.uint64)
+    factors = np.random.default_rng(0).integers(1, 2**63, vectors.shape[1]).astype(np.uint64)
     hashes = np.empty(len(cloud), np.uint64)
 
     def look(start: int, stop: int) -> None:
-        padded = np.zeros((stop - start, n_words * 8), np.uint8)
-        source = np.ascontiguousarray(vectors[cloud.rows[start:stop]])
-        padded[:, :n_bytes] = source.view(np.uint8).reshape(len(source), -1)
-        hashes[start:stop] = padded.view(np.uint64) @ factors
+        rows = np.ascontiguousarray(vectors[cloud.rows[start:stop]])
+        hashes[start:stop] = rows.view(f"u{rows.itemsize}").astype(np.uint64) @ factors
 
     share(look, len(cloud), step=4096)
     return hashes

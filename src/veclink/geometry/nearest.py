@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from veclink.geometry.arrays import (
+    DEVICE_NUMBERS,
     Array,
     Rows,
     along_rows,
@@ -24,23 +25,11 @@ from veclink.geometry.arrays import (
 from veclink.geometry.signatures import unit_rows
 from veclink.threads import share
 
-QUERIES = 512  # rows at a time: their similarities to one block of the others are the largest thing here
 EXCLUDED = -2.0  # below any cosine: what a row must not find
-COSINES = 1 << 21  # of vectors to centres at a time: the largest thing in k-means
-DEVICE_COSINES = 1 << 28  # the same on a torch device
-
-# Links around a pair that it is compared by. They were 20 and 60 in the first trials, where a regression with labels
-# showed what evidence is worth (scifact and nfcorpus, minilm–mpnet, 15 % shared).
-NEAREST = 20
 # Neighbours that a density is taken over, as csls takes it, and rows that they are looked for among. The sample: origin
 # not recorded.
 DENSITY_NEAREST = 10
 DENSITY_SAMPLE = 4096
-
-# Rows at a time: their similarities to a pool of thousands are the largest thing here.
-BLOCK = 256
-# In all similarities that a torch device holds at once.
-DEVICE_NUMBERS = 1 << 28
 
 
 def largest(similarity: Array, count: int) -> Array:
@@ -70,41 +59,6 @@ def largest_values(similarity: Array, count: int) -> Array:
     if is_numpy(similarity):
         return np.partition(similarity, columns - count, axis=1)[:, columns - count :]
     return similarity.topk(count, dim=1).values
-
-
-def nearest_rows(queries: Array, cloud: Rows, count: int, *, block: int) -> np.ndarray:
-    """The rows of a cloud with the largest cosine to each query.
-
-    Parameters
-    ----------
-    queries : array of shape (q, d)
-        Vectors of unit length, of numpy, or of torch where the cloud gives tensors.
-    cloud : Rows of shape (n, d)
-        Read in blocks of `block` rows.
-    count : int
-        From 1 to n.
-
-    Returns
-    -------
-    ndarray of shape (q, count), int32
-        In no order; a query that is a row of the cloud finds itself too.
-    """
-    found = np.empty((len(queries), count), np.int32)
-    for start, stop in tiles(len(queries), QUERIES):
-        cosine: Array = None
-        for first, last in tiles(cloud.shape[0], block):
-            here = queries[start:stop] @ cloud.block(first, last).T
-            column = largest(here, min(count, last - first))
-            best, column = along_rows(here, column), column + first
-            if cosine is None:
-                cosine, index = best, column
-                continue
-            cosine, index = concat([cosine, best], axis=1), concat([index, column], axis=1)
-            if cosine.shape[1] > count:
-                kept = largest(cosine, count)
-                cosine, index = along_rows(cosine, kept), along_rows(index, kept)
-        found[start:stop] = to_numpy(index)
-    return found
 
 
 def spherical_kmeans(vectors: Array, count: int, steps: int, rng: np.random.Generator) -> Array:
@@ -140,7 +94,7 @@ def spherical_kmeans(vectors: Array, count: int, steps: int, rng: np.random.Gene
 
 def cosines_at_once(like: Array) -> int:
     """How many cosines of vectors to centres are held where `like` is."""
-    return COSINES if is_numpy(like) else DEVICE_COSINES
+    return 1 << 21 if is_numpy(like) else DEVICE_NUMBERS
 
 
 def nearest_centre(vectors: Array, centres: Array) -> Array:
@@ -168,12 +122,14 @@ def components(n: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def local_agreement(
-    a: Rows, b: Rows, pool: np.ndarray, rows_a: np.ndarray, rows_b: np.ndarray, *, nearest: int = NEAREST
+    a: Rows, b: Rows, pool: np.ndarray, rows_a: np.ndarray, rows_b: np.ndarray, *, nearest: int = 20
 ) -> tuple[np.ndarray, np.ndarray]:
     """How alike the linked points around u and around v are, for each pair (u, v): the paper's local isometry.
 
     Of the links in the pool that hold neither u nor v, take the `nearest` to u and the `nearest` to v: the correlation
-    of u's similarities to them with v's to their partners, and the share that is in both.
+    of u's similarities to them with v's to their partners, and the share that is in both. In the first trials they were
+    20 and 60, where a regression with labels showed what evidence is worth (scifact and nfcorpus, minilm–mpnet, 15 %
+    shared).
 
     Parameters
     ----------
@@ -278,7 +234,7 @@ class _Links:
 def _for_blocks(work: Callable[[int, int], None], n: int, like: Array, columns: int) -> None:
     """Runs work(start, stop) for all blocks of n rows: in numpy on several threads, on a device one by one."""
     if is_numpy(like):
-        share(work, n, step=BLOCK)
+        share(work, n)
         return
     for start, stop in tiles(n, max(1, DEVICE_NUMBERS // columns)):
         work(start, stop)

@@ -20,14 +20,11 @@ from veclink.geometry.arrays import (
     doubles,
     full,
     is_numpy,
-    median,
     namespace,
+    tiles,
     to_numpy,
 )  # fmt: skip
 
-SMALLEST_NORM = 1e-12
-SAME = 1e-10  # squared gaps up to this are rounding where the true gap is zero
-CHUNK = 1024  # rows at a time in float64
 RIDGE = 0.3  # λ of the span signature, as in its first trials: F1 hardly moves between 0.03 and 3
 
 
@@ -39,9 +36,8 @@ def distances(points: Some, anchors: Some) -> Some:
     """
     r = full((len(points), len(anchors)), 0.0, "float32", points)
     others = doubles(anchors).T
-    step = CHUNK if is_numpy(points) else max(1, len(points))
-    for start in range(0, len(points), step):
-        r[start : start + step] = (1.0 - doubles(points[start : start + step]) @ others).clip(0.0)
+    for start, stop in tiles(len(points), 1024 if is_numpy(points) else max(1, len(points))):  # in float64
+        r[start:stop] = (1.0 - doubles(points[start:stop]) @ others).clip(0.0)
     return r
 
 
@@ -55,8 +51,10 @@ def kernel_width(r: Array) -> float:
     squares = xp.einsum("ij,ij->i", r, r)
     gaps = squares[:, None] + squares[None, :] - 2.0 * (r @ r.T)
     # The subtraction above leaves rounding where the true gap is zero; it must not count as a distance.
-    apart = gaps[xp.triu(gaps > SAME * (1.0 + squares.max()), 1)]
-    return math.sqrt(median(apart)) if len(apart) else 1.0
+    apart = gaps[xp.triu(gaps > 1e-10 * (1.0 + squares.max()), 1)]
+    if not len(apart):
+        return 1.0
+    return math.sqrt(np.median(apart) if is_numpy(apart) else apart.quantile(0.5))
 
 
 def kernel_hash(r: Some, width: float) -> Some:
@@ -109,7 +107,7 @@ def by_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
     exact = matrix.astype(np.float64)
     squares, axes = np.linalg.eigh(flipped @ exact)
     values, axes = np.sqrt(np.maximum(squares[..., ::-1], 0.0)), axes[..., ::-1]
-    left = (exact @ axes) / np.maximum(values, SMALLEST_NORM)[..., None, :]
+    left = (exact @ axes) / np.maximum(values, 1e-12)[..., None, :]
     u, values, vt = (part.astype(matrix.dtype) for part in (left, values, axes.swapaxes(-1, -2)))
     return u, values, vt
 
@@ -120,5 +118,5 @@ def unit_rows(x: Some) -> Some:
         norms = np.sqrt(np.einsum("ij,ij->i", x, x))[:, None]
     else:
         norms = namespace(x).linalg.vector_norm(x, dim=1, keepdim=True)
-    x /= norms.clip(SMALLEST_NORM)
+    x /= norms.clip(1e-12)
     return x

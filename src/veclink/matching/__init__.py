@@ -8,17 +8,17 @@ rows asked, the largest of each: the same order of hubs and outliers, for a frac
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from veclink.errors import InputError, needed
+from veclink.errors import needed
 from veclink.files.memory import parse_memory
-from veclink.geometry.arrays import Array, RowSource, Unfinished
+from veclink.geometry.arrays import Array, RowSource
 from veclink.matching import cpu
 from veclink.matching.rankings import Found, Matches, Ranking, Ranks
 
-__all__ = ["Found", "Matches", "Ranking", "best_partners", "match", "merged", "searched"]
+__all__ = ["Found", "Matches", "Ranking", "best_partners", "match", "searched"]
 
 
 def match(
@@ -30,7 +30,7 @@ def match(
     certain: int | None = None,
     memory: int | str | None = None,
     device: str = "cpu",
-    unfinished: Unfinished | None = None,
+    unfinished: Any = None,
 ) -> Matches:
     """The `depth` best partners of each row of left and right under csls(u, v) = 2·cos(u, v) − density(u) − density(v).
 
@@ -49,17 +49,9 @@ def match(
         Bytes, or text such as "500MB", that the call may take beyond its inputs and the O(n·(k + depth)) result.
     device : str
         "cpu", or a torch device such as "cuda".
-    unfinished : Unfinished, optional
+    unfinished : linkers.checkpoint.UnfinishedPass, optional
         Where a pass on the CPU keeps what it has so far, and finds what one that was broken off had.
     """
-    for name, value in (("k", k), ("depth", depth)):
-        if value < 1:
-            raise InputError(f"{name} is {value}; it must be at least 1.")
-    for name, side in (("Left", left), ("Right", right)):
-        if len(side.shape) != 2 or 0 in side.shape:
-            raise InputError(f"{name} has the shape {tuple(side.shape)}; give rows of vectors, at least one.")
-    if left.shape[1] != right.shape[1]:
-        raise InputError(f"Left rows have {left.shape[1]} dimensions and right rows {right.shape[1]}; make them equal.")
     ranks, budget = Ranks(k, depth, certain), None if memory is None else parse_memory(memory)
     if device == "cpu":
         return cpu.match(left, right, ranks, memory=budget, unfinished=unfinished)
@@ -86,17 +78,9 @@ def best_partners(
 
 
 def searched(queries: Array, others: RowSource, *, k: int, memory: int | None = None, device: str = "cpu") -> Found:
-    """What one part of the others says: parts of whole tiles are merged by `merged` to the same as all at once."""
+    """What one part of the others says: parts of whole tiles say together what all say at once."""
     if device == "cpu":
         return cpu.searched(queries, others, k, memory)
     from veclink.matching import torch_backend
 
     return torch_backend.searched(queries, others, k, device, memory)
-
-
-def merged(parts: Iterable[Found], k: int) -> Found:
-    """Parts in the order of their rows, as one."""
-    best, index, nearest = zip(*parts, strict=True)
-    values = np.stack(best)
-    first = values.argmax(axis=0), np.arange(values.shape[1])
-    return values[first], np.stack(index)[first], np.sort(np.concatenate(nearest, axis=1), axis=1)[:, -k:]

@@ -14,22 +14,15 @@ import numpy as np
 from numba import njit
 
 from veclink.errors import InputError
-from veclink.geometry.arrays import ArrayRows, RowSource, Unfinished, checked, tiles
-from veclink.geometry.nearest import largest_values
-from veclink.matching.rankings import Found, Lists, Matches, Nearest, Ranks, in_tiles, proven, scan
+from veclink.geometry.arrays import ArrayRows, RowSource, checked, tiles
+from veclink.matching import rankings
+from veclink.matching.rankings import Found, Lists, Matches, Nearest, Ranks, exactly, proven, scan
 from veclink.threads import ROWS_AT_ONCE, computing, multiply, share, thread_count
 
-# The product of a tile this large runs at nearly the full speed of BLAS and is still in the cache when it is swept.
-TILE_ROWS, TILE_COLUMNS = 1024, 2048
-LEAST_PARTS = 4  # of a tile, which threads share
-MANY = 8192  # rows, of which a tile has enough larger parts
+# The product of a tile this large runs at nearly the full speed of BLAS and is still in the cache when it is swept. Its
+# rows are at least four parts, which threads share.
+TILE_ROWS, TILE_COLUMNS = 4 * ROWS_AT_ONCE, 2048
 DEFAULT_MEMORY = 256_000_000
-
-SEARCH_TILE = 1024  # columns of a tile of the quick search, and pieces that each tile is dealt into
-PIECES = 8
-PIECES_HELD = 64  # tiles whose pieces are held before all but the largest are let go
-SEARCH_MEMORY = 1 << 26  # bytes of other rows that are held at once where they are made when read
-
 # Entries compared at a time: only a strip with an entry above its floor is looked at one by one. Comparisons are
 # joined by "or" over an array slice of constant length because that compiles to a few vector instructions.
 STRIP = 64
@@ -58,31 +51,29 @@ def match(
     ranks: Ranks,
     *,
     memory: int | None = None,
-    unfinished: Unfinished | None = None,
+    unfinished: Any = None,
 ) -> Matches:
     """Matches of `left` (n1, s) and `right` (n2, s), rows of unit length, in `memory` bytes beyond O(n·(k + depth))."""
-    memory = memory or DEFAULT_MEMORY
-    room = memory // 4
+    room = (memory or DEFAULT_MEMORY) // 4
     rows, columns = ArrayRows(left, room), ArrayRows(right, room)
-    tile = tile_in_parts(rows.shape, columns.shape, memory // 2)
-    near, exact = listed(rows, columns, ranks, tile, room, unfinished)
-    find = in_tiles(tile, room)
-    again = partial(scan, rows, columns, find, room), partial(scan, columns, rows, find, room)
-    return proven(near, exact, again, ranks, rounding_error(rows.shape[1]))
+    near, error = listed(rows, columns, ranks, room, unfinished)
+    tile = tile_in_parts(rows, columns, room)
+    again = partial(scan, rows, columns, tile, room), partial(scan, columns, rows, tile, room)
+    return proven(near, error, again, ranks)
 
 
 def listed(
-    rows: ArrayRows,
-    columns: ArrayRows,
-    ranks: Ranks,
-    tile: tuple[int, int],
-    memory: int,
-    unfinished: Unfinished | None = None,
-) -> tuple[Lists, tuple[np.ndarray, np.ndarray]]:
-    """Lists of the nearest for both sides, and the exact cosines of what they list."""
-    near = nearest(rows, columns, ranks.list_width, tile, unfinished)
+    rows: ArrayRows, columns: ArrayRows, ranks: Ranks, memory: int, unfinished: Any = None
+) -> tuple[Lists, float]:
+    """Lists of the nearest for both sides with exact cosines, and how far a cosine of a tile can be off.
+
+    memory: bytes for what is gathered; a tile takes twice as many.
+    """
+    near = nearest(rows, columns, ranks.list_width, memory, unfinished)
     of_rows = inner_products(rows, columns, near[0].index, memory)
-    return near, (of_rows, inner_products(columns, rows, near[1].index, memory))
+    exact = of_rows, inner_products(columns, rows, near[1].index, memory)
+    # the float32 product of two unit vectors is off by no more than this
+    return exactly(near, exact, (rows.shape[1] + 2) * 2.0**-24)
 
 
 def is_compiled() -> bool:
@@ -90,13 +81,8 @@ def is_compiled() -> bool:
     return any(Path(str(keep_by_row.stats.cache_path)).glob("numba_keep_by_row-*.nbi"))
 
 
-def rounding_error(dimension: int) -> float:
-    """How far the float32 product of two unit vectors can be off at most."""
-    return (dimension + 2) * 2.0**-24
-
-
 def tile_shape(
-    left: tuple[int, int], right: tuple[int, int], memory: int, rows: int = TILE_ROWS, columns: int = TILE_COLUMNS
+    left: tuple[int, int], right: tuple[int, int], memory: int, rows: int, columns: int
 ) -> tuple[int, int]:
     """Rows and columns of a tile, at most those given, that takes at most `memory` bytes with what it multiplies.
 
@@ -107,31 +93,28 @@ def tile_shape(
     return -(-left[0] // -(-left[0] // rows)), -(-right[0] // -(-right[0] // columns))
 
 
-def tile_in_parts(left: tuple[int, int], right: tuple[int, int], memory: int) -> tuple[int, int]:
-    """Rows and columns of a tile that has parts for all threads, in at most `memory` bytes.
+def tile_in_parts(rows: ArrayRows, columns: ArrayRows, memory: int) -> tuple[int, int]:
+    """Rows and columns of a tile that has parts for all threads, in at most twice as many bytes.
 
     Whole parts, so that the products are the same ones, and the same numbers, for any number of threads.
     """
-    part = _part_rows(left[0])
-    rows, columns = tile_shape(left, right, memory, part * max(LEAST_PARTS, thread_count()))
-    return rows if rows < part else -(-rows // part) * part, columns
-
-
-def _part_rows(n: int) -> int:
-    """Rows of one product: many run quicker, few are shared out more evenly."""
-    return 2 * ROWS_AT_ONCE if n >= MANY else ROWS_AT_ONCE
+    most = max(TILE_ROWS, ROWS_AT_ONCE * thread_count())
+    high, wide = tile_shape(rows.shape, columns.shape, 2 * memory, most, TILE_COLUMNS)
+    return high if high < ROWS_AT_ONCE else -(-high // ROWS_AT_ONCE) * ROWS_AT_ONCE, wide
 
 
 @computing()
 def nearest(
-    rows: ArrayRows, columns: ArrayRows, width: int, tile: tuple[int, int], unfinished: Unfinished | None = None
+    rows: ArrayRows, columns: ArrayRows, width: int, memory: int, unfinished: Any = None
 ) -> Lists:
     """The `width` nearest columns of each row and rows of each column, by the cosines of one pass in float32.
 
+    memory: bytes, of which a tile takes twice as many.
     unfinished: has the lists of a pass that was broken off, and keeps those of this one.
     """
     by_row, by_column = _none(len(rows), len(columns), width), _none(len(columns), len(rows), width)
     done = 0 if unfinished is None else _resumed(unfinished.load(), by_row, by_column)
+    tile = tile_in_parts(rows, columns, memory)
     # A row length that is a multiple of the page would put every row of the tile in the same few cache sets.
     space = np.empty((tile[0], tile[1] + -tile[1] % 16 + 16), dtype=np.float32)
     for top, bottom in tiles(len(rows), tile[0], done):
@@ -141,9 +124,8 @@ def nearest(
             if top == done:
                 checked(others, first, "Right")
             of_rows, of_columns = _part(by_row, top, bottom), _part(by_column, first, last)
-            sweep = partial(_sweep, BY_ROW, space, last - first, first, of_rows, (block, others))
-            share(sweep, bottom - top, step=_part_rows(len(rows)))
-            share(partial(_sweep, BY_COLUMN, space, bottom - top, top, of_columns, None), last - first)
+            share(partial(_sweep_rows, space, block, others, first, of_rows), bottom - top)
+            share(partial(_sweep_columns, space[: bottom - top], top, of_columns), last - first)
         if unfinished is not None:
             unfinished.keep(bottom, len(rows), partial(_held, bottom, by_row, by_column))
     return _nearest(by_row), _nearest(by_column)
@@ -154,14 +136,13 @@ def inner_products(rows: ArrayRows, others: ArrayRows, index: np.ndarray, memory
     exact = np.empty(index.shape, dtype=np.float32)
     if index.size and not (index.min() >= 0 and index.max() < len(others)):  # the loops below look nowhere else
         raise InputError(f"The lists name rows outside the {len(others):,} that there are; start the run again.")
-    if rows.array is not None and others.array is not None:
-        share(partial(_inner_products, rows.array, others.array, index, exact), len(index))
-        return exact
     step = max(1, memory // (4 * rows.shape[1] * (index.shape[1] + 1)))
-    for start, stop in tiles(len(rows), step):
-        others_here, place = np.unique(index[start:stop], return_inverse=True)
-        place = place.reshape(stop - start, -1)
-        own, listed = rows.block(start, stop), others.take(others_here)
+    for start, stop in tiles(len(rows), step if others.array is None else len(rows)):
+        listed, place = others.array, index[start:stop]
+        if listed is None:
+            there, place = np.unique(place, return_inverse=True)
+            listed, place = others.take(there), place.reshape(stop - start, -1)
+        own = rows.block(start, stop)
         share(partial(_inner_products, own, listed, place, exact[start:stop]), stop - start)
     return exact
 
@@ -169,22 +150,24 @@ def inner_products(rows: ArrayRows, others: ArrayRows, index: np.ndarray, memory
 @computing()
 def searched(queries: np.ndarray, others: RowSource, k: int, memory: int | None = None) -> Found:
     """As `matching.searched`, by compiled loops."""
-    rows = ArrayRows(others, SEARCH_MEMORY if memory is None else min(SEARCH_MEMORY, memory // 4))
-    q, groups = len(queries), min(k, len(checked(queries, 0, "Left")))
-    best = np.full(q, -np.inf, np.float32), np.zeros(q, np.int64)
-    space = np.empty((q, SEARCH_TILE + 16), np.float32)  # not a multiple of the page: rows would share cache sets
-    density = np.empty(SEARCH_TILE, np.float32)
-    parts: list[np.ndarray] = []
-    for first, last in tiles(len(rows), SEARCH_TILE):
-        columns = last - first
-        multiply(queries, checked(rows.block(first, last), first, "Right").T, out=space[:, :columns])
-        share(partial(density_by_column, space, groups, q // groups, density), columns)
-        pieces = np.empty((q, min(PIECES, columns)), np.float32)
-        share(partial(best_by_row, space, columns, first, density, pieces, best), q)
-        parts.append(pieces)
-        if len(parts) == PIECES_HELD:
-            parts = [largest_values(np.concatenate(parts, axis=1), k).copy()]
-    return *best, np.sort(largest_values(np.concatenate(parts, axis=1), k), axis=1)
+    rows = ArrayRows(others, (memory or DEFAULT_MEMORY) // 4)
+    space = np.empty((len(queries), 1024 + 16), np.float32)  # no multiple of the page, as in `nearest`
+    return rankings.searched(checked(queries, 0, "Left"), rows, k, sweep=partial(_swept, space))
+
+
+def _swept(space: np.ndarray, queries: np.ndarray, block: np.ndarray, groups: int) -> rankings.Swept:
+    """As `rankings.swept`; space: for the cosines."""
+    q, columns = len(queries), len(block)
+    cosine = multiply(queries, block.T, out=space[:, :columns])
+    size, largest = q // groups, np.empty((groups, columns), np.float32)
+    value, at, pieces = np.empty(q, np.float32), np.empty(q, np.int64), np.empty((q, min(8, columns)), np.float32)
+
+    def look(group: int, _: int) -> None:
+        cosine[group * size : (group + 1) * size].max(axis=0, out=largest[group])
+
+    share(look, groups, step=1)
+    share(partial(best_by_row, cosine, largest.mean(axis=0), pieces, value, at), q)
+    return value, at, pieces
 
 
 def _none(n: int, others: int, width: int) -> Kept:
@@ -199,29 +182,38 @@ def _part(kept: Kept, start: int, stop: int) -> Kept:
     return Kept(kept.width, *(part[start:stop] for part in kept[1:]))
 
 
-def _sweep(
-    loops: tuple[Any, Any],
-    space: np.ndarray,
-    extent: int,
-    first: int,
-    kept: Kept,
-    multiplied: tuple[np.ndarray, np.ndarray] | None,
-    start: int,
-    stop: int,
+def _sweep_rows(
+    space: np.ndarray, block: np.ndarray, others: np.ndarray, first: int, kept: Kept, start: int, stop: int
 ) -> None:
-    """Takes in the entries of rows (or columns) start…stop−1 of a tile, of which `extent` columns (or rows) are used.
+    """Multiplies rows start…stop−1 of a tile and takes in their entries, while they are still in the cache.
 
-    It does all there is to do for a part before the next part: what it works on is still in the cache.
-    first: of the columns (or rows). multiplied: whose product the tile is, where it is not made yet.
+    first: row of the first of the others.
     """
-    set_floor, keep = loops
-    if multiplied is not None:
-        np.matmul(multiplied[0][start:stop], multiplied[1].T, out=space[start:stop, :extent])
-    # Enough groups that the largest `width` of a tile's entries nearly all fall into different ones.
+    cosine = np.matmul(block[start:stop], others.T, out=space[start:stop, : len(others)])
+    if first == 0:
+        _set_floors(cosine, _part(kept, start, stop))
+    keep_by_row(space, len(others), first, kept, start, stop)
+
+
+def _sweep_columns(space: np.ndarray, first: int, kept: Kept, start: int, stop: int) -> None:
+    """Takes in the entries of columns start…stop−1 of a tile that is multiplied. first: row of its first row."""
+    if first == 0:
+        _set_floors(space[:, start:stop].T, _part(kept, start, stop))
+    keep_by_column(space, len(space), first, kept, start, stop)
+
+
+def _set_floors(entries: np.ndarray, kept: Kept) -> None:
+    """Sets first floors for rows of entries (n, m), so that few more than `width` of each row are above.
+
+    The entries of a row are dealt into so many groups that the largest nearly all fall into different ones. The
+    `width`-th largest of the groups' maxima has `width` entries at or above it; the floor lies just below.
+    """
     groups = max(64, 1 << (3 * kept.width - 1).bit_length())
-    if first == 0 and groups <= extent // 2:
-        set_floor(space, extent, groups, kept, start, stop)
-    keep(space, extent, first, kept, start, stop)
+    dealt = entries.shape[1] // groups
+    if dealt > 1:
+        best = entries[:, : dealt * groups].reshape(len(entries), dealt, groups).max(axis=1)
+        least = np.partition(best, groups - kept.width, axis=1)[:, groups - kept.width]
+        np.nextafter(least, np.float32(-np.inf), out=kept.floor)
 
 
 def _nearest(kept: Kept) -> Nearest:
@@ -244,25 +236,14 @@ def _held(done: int, by_row: Kept, by_column: Kept) -> dict[str, np.ndarray]:
 
 
 def _resumed(held: dict[str, np.ndarray] | None, by_row: Kept, by_column: Kept) -> int:
-    """Puts the lists of an unfinished pass in place; how many rows it had done, 0 where they are not sound.
-
-    Compiled loops read and write where these lists say, so lists of a damaged file are not taken.
-    """
-    done = 0 if held is None else int(held["done"])
-    if held is None or not 0 < done <= len(by_row.held):
+    """Puts the lists of an unfinished pass in place; how many rows it had done."""
+    if held is None:
         return 0
-    own = _held(done, by_row, by_column)
-    kinds = [{name: (part.shape, part.dtype) for name, part in arrays.items()} for arrays in (own, held)]
-    if kinds[0] != kinds[1]:
-        return 0
-    for side, others in (("row", len(by_column.held)), ("column", len(by_row.held))):
-        count, index = held[f"{side}_count"], held[f"{side}_index"]
-        listed = np.arange(index.shape[1]) < count[:, None]
-        is_held = (count >= 0) & (count < index.shape[1])
-        if not is_held.all() or (listed & ((index < 0) | (index >= others))).any():
-            return 0
-    for name, part in own.items():
+    done = int(held["done"])
+    for name, part in _held(done, by_row, by_column).items():
         part[...] = held[name]
+    for kept in (by_row, by_column):  # compiled loops write behind as many entries, whatever the file says
+        kept.held.clip(0, kept.cosine.shape[1] - 1, out=kept.held)
     return done
 
 
@@ -339,41 +320,6 @@ def keep_by_column(tile: np.ndarray, rows: int, first_row: int, kept: Kept, star
 
 
 @_compiled
-def floor_by_row(tile: np.ndarray, columns: int, groups: int, kept: Kept, start: int, stop: int) -> None:
-    """Sets a first floor for tile rows start…stop−1, so that few more than `width` entries of each row are above it.
-
-    The columns are dealt into `groups` ≥ width; the `width`-th largest of the groups' maxima has `width` entries at or
-    above it. The floor lies just below, so that those pass.
-    """
-    best, unused = np.empty((1, groups), dtype=np.float32), np.empty((1, groups), dtype=np.int32)
-    for i in range(start, stop):
-        row, top = tile[i], best[0]
-        top[:] = row[:groups]
-        for j0 in range(groups, columns - groups + 1, groups):
-            strip = row[j0 : j0 + groups]
-            for j in range(groups):
-                top[j] = strip[j] if strip[j] > top[j] else top[j]
-        kept.floor[i] = np.nextafter(_cut(best, unused, 0, groups, kept.width), np.float32(-np.inf))
-
-
-@_compiled
-def floor_by_column(tile: np.ndarray, rows: int, groups: int, kept: Kept, start: int, stop: int) -> None:
-    """The same for tile columns start…stop−1, whose rows are dealt into `groups`."""
-    best = np.empty((groups, STRIP), dtype=np.float32)
-    group, unused = np.empty((1, groups), dtype=np.float32), np.empty((1, groups), dtype=np.int32)
-    for j0 in range(start, stop, STRIP):
-        columns = min(STRIP, stop - j0)
-        best[:] = -np.inf
-        for i in range(rows):
-            strip, top = tile[i, j0 : j0 + columns], best[i % groups, :columns]
-            for j in range(columns):
-                top[j] = strip[j] if strip[j] > top[j] else top[j]
-        for j in range(columns):
-            group[0] = best[:, j]
-            kept.floor[j0 + j] = np.nextafter(_cut(group, unused, 0, groups, kept.width), np.float32(-np.inf))
-
-
-@_compiled
 def cut(kept: Kept, start: int, stop: int) -> None:
     """Leaves the `width` largest entries first in each buffer, and sets the floor where something was dropped."""
     width, cosine, index, count, floor = kept
@@ -443,59 +389,31 @@ def _cut(cosine: np.ndarray, index: np.ndarray, row: int, size: int, width: int)
     return smallest
 
 
-_reordering = njit(nogil=True, cache=CACHED, fastmath={"nnan", "nsz", "reassoc"})  # maxima in any order: they vectorise
-
-
-@_reordering
-def density_by_column(tile: np.ndarray, groups: int, size: int, density: np.ndarray, start: int, stop: int) -> None:
-    """density[j]: mean over groups of `size` rows of the largest entry in each, for tile columns start…stop−1."""
-    largest = np.empty(stop - start, np.float32)
-    density[start:stop] = 0.0
-    for group in range(groups):
-        largest[:] = -2.0
-        for i in range(group * size, (group + 1) * size):
-            row = tile[i, start:stop]
-            for j in range(stop - start):
-                largest[j] = max(largest[j], row[j])
-        for j in range(stop - start):
-            density[start + j] += largest[j]
-    for j in range(start, stop):
-        density[j] /= groups
-
-
-@_reordering
+# maxima in any order: they vectorise
+@njit(nogil=True, cache=CACHED, fastmath={"nnan", "nsz", "reassoc"})
 def best_by_row(
     tile: np.ndarray,
-    columns: int,
-    first_column: int,
     density: np.ndarray,
     pieces: np.ndarray,
-    best: tuple[np.ndarray, np.ndarray],
+    best: np.ndarray,
+    column: np.ndarray,
     start: int,
     stop: int,
 ) -> None:
-    """Updates the best of 2·tile − density and its column; sets pieces[i, p] to the largest of columns p, p + 8, …"""
-    best_value, best_column = best
-    every = pieces.shape[1]
-    whole = columns // every * every
+    """Sets the best of 2·tile − density and its column, and pieces[i, p] to the largest of columns p, p + 8, …"""
+    columns, every = tile.shape[1], pieces.shape[1]
     for i in range(start, stop):
         row = tile[i]
         largest = pieces[i]
         largest[:] = -2.0
-        for j0 in range(0, whole, every):
+        for j0 in range(0, columns // every * every, every):
             for piece in range(every):
                 largest[piece] = max(largest[piece], row[j0 + piece])
         top = np.float32(-9.0)
         for j in range(columns):
             top = max(top, np.float32(2.0) * row[j] - density[j])
-        if top > best_value[i]:
-            for j in range(columns):
-                if np.float32(2.0) * row[j] - density[j] >= top:
-                    best_value[i] = top
-                    best_column[i] = first_column + j
-                    break
-
-
-# For either axis of a tile: what sets first floors, and what keeps entries.
-BY_ROW = floor_by_row, keep_by_row
-BY_COLUMN = floor_by_column, keep_by_column
+        best[i] = top
+        for j in range(columns):
+            if np.float32(2.0) * row[j] - density[j] >= top:
+                column[i] = j
+                break

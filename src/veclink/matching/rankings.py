@@ -11,7 +11,7 @@ and a partner from the lists that is worth more than that is proven best.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,8 +40,6 @@ from veclink.geometry.nearest import largest, largest_values
 from veclink.threads import multiply
 
 _INF = float("inf")
-# Bytes per number gathered for exact inner products: of lists in float32 and float64, and of two rows.
-_GATHER_COST, _PAIR_COST = 12, 24
 
 
 class Ranks(NamedTuple):
@@ -89,22 +87,17 @@ def brute_force(left: Array, right: Array, ranks: Ranks) -> Matches:
     """
     cosine = floats(doubles(left) @ doubles(right).T)
     of_left, of_right = (floats(doubles(largest_values(side, ranks.k)).mean(axis=1)) for side in (cosine, cosine.T))
-    return Matches(
-        _by_force(2 * doubles(cosine) - of_right, of_left, ranks.depth),
-        _by_force(2 * doubles(cosine.T) - of_left, of_right, ranks.depth),
-    )
+    rankings = []
+    for near, own, others in ((cosine, of_left, of_right), (cosine.T, of_right, of_left)):
+        value = 2 * doubles(near) - others
+        index = asarray(np.tile(np.arange(value.shape[1]), (len(value), 1)), value)
+        rankings.append(_ranked(*_largest(value, index, ranks.depth), own))
+    return Matches(*rankings)
 
 
-def _by_force(value: Array, density: Array, depth: int) -> Ranking:
-    """The ranking of rows of this density from what all others are worth to them, (n1, n2)."""
-    shape = len(value), depth
-    index, score = full(shape, -1, "int64", value), full(shape, -_INF, "float32", value)
-    rows = asarray(np.arange(len(value)), value)
-    for place in range(min(depth, value.shape[1])):
-        best = value.argmax(axis=1)  # of those that tie, the lowest row
-        index[:, place], score[:, place] = best, floats(value[rows, best] - density)
-        value[rows, best] = -_INF
-    return Ranking(to_numpy(index), to_numpy(score), to_numpy(density))
+def _ranked(value: Array, index: Array, density: Array) -> Ranking:
+    """A ranking from what the best others (n, depth) are worth to rows of this density (n,), and which they are."""
+    return Ranking(to_numpy(index), to_numpy(floats(value - density[:, None])), to_numpy(density))
 
 
 @dataclass
@@ -134,17 +127,6 @@ class Nearest:
         # −inf as long as the list is not full
         self.floor[here] = namespace(joined).amin(self.cosine[here], axis=1)
 
-    def complete(self, rows: Rows, others: Rows, least: int, tile: tuple[int, int]) -> None:
-        """Lists again what has fewer than `least` partners, from all of the others."""
-        n = others.shape[0]
-        (short,) = nonzero((self.index >= 0).sum(axis=1) < min(least, n))
-        again = Nearest.none(len(short), self.index.shape[1], self.cosine)
-        for top, bottom in tiles(len(short), tile[0]):
-            block = rows.take(short[top:bottom])
-            for first, last in tiles(n, tile[1]):
-                again.take_in(product(block, others.block(first, last)), top, first)
-        self.cosine[short], self.index[short], self.floor[short] = again.cosine, again.index, again.floor
-
 
 Lists = tuple[Nearest, Nearest]
 """Those of left's rows, and of right's."""
@@ -173,7 +155,7 @@ def nearest(rows: Rows, columns: Rows, width: int, tile: tuple[int, int]) -> Lis
 def inner_products(rows: Rows, others: Rows, index: Array, memory: int) -> Array:
     """⟨rows[i], others[index[i, j]]⟩, summed in float64, given in float32; −inf where index is −1."""
     exact = full(tuple(index.shape), -_INF, "float32", index)
-    step = max(1, memory // (_GATHER_COST * (index.shape[1] + 1) * rows.shape[1]))
+    step = max(1, memory // (12 * (index.shape[1] + 1) * rows.shape[1]))  # bytes of a number in float32 and float64
     for start, stop in tiles(len(index), step):
         part = integers(index[start:stop])
         listed = others.take(part.clip(0).reshape(-1))
@@ -206,72 +188,65 @@ class Wanted(NamedTuple):
     width: int  # how many of the best are wanted
     error: float  # how far the cosine of a tile can be off
 
-    def reached(self) -> Array:
-        """A value for each row, (m,) float32, that the best reach as the tiles compute it."""
-        return floats(self.least - 2 * self.error - 1e-6)
-
 
 Scan = Callable[[Wanted], tuple[Array, Array]]
-Likely = tuple[int, int, Array, Array, Array, Array]
-"""Pairs that may reach what is wanted: the first row of either side, rows from there on, and places in these (p,)."""
-Find = Callable[[Rows, Rows, Wanted], Iterator[Likely]]
+Likely = Callable[[Array, Array, Array, Array], tuple[Array, ...]]
+"""Positions in rows (m, d) and others (n, d) of the pairs whose 2·cos − penalty (n,) may reach `least` (m,)."""
 
 
-def scan(rows: Rows, others: Rows, find: Find, memory: int, wanted: Wanted) -> tuple[Array, Array]:
+def likely_pairs(rows: Array, others: Array, penalty: Array, least: Array) -> tuple[Array, ...]:
+    """Those of all pairs, multiplied at once."""
+    rough = product(rows, 2 * others)
+    rough -= penalty
+    return nonzero(rough >= least[:, None])
+
+
+def scan(
+    rows: Rows, others: Rows, tile: tuple[int, int], memory: int, wanted: Wanted, likely: Likely = likely_pairs
+) -> tuple[Array, Array]:
     """The best values 2·cos − penalty of the wanted rows among all others, and where.
 
-    find: gives the pairs that may reach what is wanted, such as `in_tiles`; their cosines are computed again.
+    The cosines of pairs that are likely, by products that are off by at most `wanted.error`, are computed again.
 
     Returns
     -------
     value, index : array of shape (m, width), float64 and int64
         Best first; −inf and −1 where fewer reach `wanted.least`.
     """
-    shape = len(wanted.rows), wanted.width
+    shape, dimension = (len(wanted.rows), wanted.width), rows.shape[1]
     value, index = full(shape, -_INF, "float64", wanted.penalty), full(shape, -1, "int64", wanted.penalty)
-    for top, first, own, block, row, column in find(rows, others, wanted):
-        for start, stop in tiles(len(row), max(1, memory // (_PAIR_COST * rows.shape[1]))):
-            i, j = row[start:stop], column[start:stop]
-            cosine = floats((doubles(own[i]) * doubles(block[j])).sum(axis=1))
-            _merge(value, index, top + i, first + j, 2.0 * cosine - wanted.penalty[first + j])
+    least, penalty = floats(wanted.least - 2 * wanted.error - 1e-6), floats(wanted.penalty)
+    for top, bottom in tiles(len(least), tile[0]):
+        own = rows.take(wanted.rows[top:bottom])
+        # more columns where the rows are few, since a device waits for every tile; they are held twice in float32
+        columns = max(tile[1], min(tile[0] * tile[1] // len(own), memory // (8 * dimension)))
+        for first, last in tiles(others.shape[0], columns):
+            block = others.block(first, last)
+            row, column = likely(own, block, penalty[first:last], least[top:bottom])
+            for start, stop in tiles(len(row), max(1, memory // (24 * dimension))):  # bytes of two rows, in float64 too
+                i, j = row[start:stop], column[start:stop]
+                cosine = floats((doubles(own[i]) * doubles(block[j])).sum(axis=1))
+                _merge(value, index, top + i, first + j, 2.0 * cosine - wanted.penalty[first + j])
     return value, index
 
 
-def in_tiles(tile: tuple[int, int], memory: int) -> Find:
-    """Likely pairs by the values of tiles, off by at most `wanted.error`."""
+def exactly(near: Lists, exact: tuple[Array, Array], rounding: float = _INF) -> tuple[Lists, float]:
+    """The lists with exact cosines, and how far a cosine of a tile can be off. rounding: at most, if that is known.
 
-    def find(rows: Rows, others: Rows, wanted: Wanted) -> Iterator[Likely]:
-        least = wanted.reached()
-        for top, bottom in tiles(len(wanted.rows), tile[0]):
-            own = rows.take(wanted.rows[top:bottom])
-            columns = tile[1]
-            if not is_numpy(own):  # on a device more where the rows are few, since every tile is waited for
-                held = memory // (8 * own.shape[1])  # bytes of a row of others, twice in float32
-                columns = max(columns, min(tile[0] * tile[1] // len(own), held))
-            for first, last in tiles(others.shape[0], columns):
-                block = others.block(first, last)
-                rough = product(own, 2 * block)
-                rough -= floats(wanted.penalty[first:last])
-                yield top, first, own, block, *nonzero(rough >= least[top:bottom, None])
-
-    return find
-
-
-def proven(
-    near: Lists, exact: tuple[Array, Array], again: tuple[Scan, Scan], ranks: Ranks, rounding: float = _INF
-) -> Matches:
-    """Exact rankings from the lists of both sides, the exact cosines of what they list, and a `scan` for each side.
-
-    rounding: how far the cosine of a tile can be off at most.
+    The bound that always holds is far above what is ever seen; three times the largest error among the listed pairs,
+    which have the largest sums, is still beyond any other pair's.
     """
-    # The bound that always holds is far above what is ever seen; three times the largest error among the listed pairs,
-    # which have the largest sums, is still beyond any other pair's.
     seen = []
     for lists, cosine in zip(near, exact, strict=True):
         where, listed = namespace(cosine).where, lists.index >= 0
         seen.append(float(abs(where(listed, lists.cosine, 0.0) - where(listed, cosine, 0.0)).max()))
-    error = min(3.0 * max(seen) + 2.0**-23, rounding)
-    left, right = (Nearest(cosine, lists.index, lists.floor) for lists, cosine in zip(near, exact, strict=True))
+        lists.cosine = cosine
+    return near, min(3.0 * max(seen) + 2.0**-23, rounding)
+
+
+def proven(near: Lists, error: float, again: tuple[Scan, Scan], ranks: Ranks) -> Matches:
+    """Exact rankings from the lists of both sides with exact cosines, and a `scan` for each side."""
+    left, right = near
     density_left = _density(left, len(right.floor), ranks.k, error, again[0])
     density_right = _density(right, len(left.floor), ranks.k, error, again[1])
     return Matches(
@@ -314,10 +289,9 @@ def _ranking(sides: Lists, densities: tuple[Array, Array], ranks: Ranks, error: 
     if len(unsure):
         wanted = Wanted(unsure, penalty, value[unsure, -1], value.shape[1], error)
         value[unsure], index[unsure] = again(wanted)
-    shape, width = (len(near.floor), ranks.depth), value.shape[1]
-    padded, score = np.full(shape, -1, dtype=np.int64), np.full(shape, -np.inf, dtype=np.float32)
-    padded[:, :width], score[:, :width] = to_numpy(index), to_numpy(value - densities[0][:, None])
-    return Ranking(padded, score, to_numpy(densities[0]))
+    fewer = len(value), ranks.depth - value.shape[1]
+    value = concat([value, full(fewer, -_INF, "float64", value)], axis=1)
+    return _ranked(value, concat([index, full(fewer, -1, "int64", index)], axis=1), densities[0])
 
 
 def _largest(value: Array, index: Array, depth: int) -> tuple[Array, Array]:
@@ -370,25 +344,38 @@ Found = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Of each query the best of 2·cos − density (q,), its row (q,), and the k largest cosines, ascending (q, at most k)."""
 
 
-def searched(queries: Array, others: Rows, k: int, tile: int = 1024, pieces: int = 8) -> Found:
-    """The quick search of `matching.searched`, tile by tile: the oracle of the compiled loops.
+Swept = tuple[Array, Array, Array]
+"""Of a tile: each query's best 2·cos − density (q,), its column (q,), and the largest cosines of pieces (q, p)."""
 
-    tile: columns of the others at a time, dealt into so many pieces for each 1,024.
+
+def searched(
+    queries: Array, others: Rows, k: int, tile: int = 1024, sweep: Callable[[Array, Array, int], Swept] | None = None
+) -> Found:
+    """The quick search of `matching.searched`, tile by tile.
+
+    tile: columns of the others at a time. sweep: how a tile is searched, as `swept` does it.
     """
-    xp = namespace(queries)
-    q, n = len(queries), others.shape[0]
+    xp, q = namespace(queries), len(queries)
     best, index = full(q, -_INF, "float32", queries), full(q, 0, "int64", queries)
-    groups = min(k, q)
-    size, parts = q // groups, []
-    for first, last in tiles(n, tile):
-        cosine = product(queries, checked(others.block(first, last), first, "Right"))
-        width = last - first
-        density = xp.amax(cosine[: groups * size].reshape(groups, size, width), axis=1).mean(axis=0)
-        dealt = min(pieces * max(1, width // 1024), width)
-        parts.append(xp.amax(cosine[:, : width // dealt * dealt].reshape(q, -1, dealt), axis=1))
-        value = 2 * cosine - density
-        at, value = value.argmax(axis=1), xp.amax(value, axis=1)
+    parts: list[Array] = []
+    for first, last in tiles(others.shape[0], tile):
+        block = checked(others.block(first, last), first, "Right")
+        value, at, pieces = (sweep or swept)(queries, block, min(k, q))
         index = xp.where(value > best, at + first, index)
         best = xp.maximum(value, best)
+        parts.append(pieces)
+        if len(parts) == 64:  # all but the largest are let go
+            parts = [largest_values(concat(parts, axis=1), k)]
     largest_k = to_numpy(largest_values(concat(parts, axis=1), k))
     return to_numpy(best), to_numpy(index), np.sort(largest_k, axis=1)
+
+
+def swept(queries: Array, block: Array, groups: int) -> Swept:
+    """A tile in plain array code; the density of a column is taken over so many groups of consecutive queries."""
+    xp, q, width = namespace(queries), len(queries), len(block)
+    cosine = product(queries, block)
+    size, dealt = q // groups, min(8 * max(1, width // 1024), width)
+    density = xp.amax(cosine[: groups * size].reshape(groups, size, width), axis=1).mean(axis=0)
+    pieces = xp.amax(cosine[:, : width // dealt * dealt].reshape(q, -1, dealt), axis=1)
+    value = 2 * cosine - density
+    return xp.amax(value, axis=1), value.argmax(axis=1), pieces

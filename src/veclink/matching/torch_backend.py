@@ -8,7 +8,6 @@ before, and a GPU multiplies thousands of rows in float64 in less time than one 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -16,50 +15,55 @@ import numpy as np
 import torch
 
 from veclink.errors import InputError
-from veclink.geometry.arrays import Array, ArrayRows, RowSource, checked, floats, tiles
+from veclink.geometry.arrays import (
+    DEVICE_NUMBERS,
+    Array,
+    ArrayRows,
+    RowSource,
+    checked,
+    is_numpy,
+    nonzero,
+    tiles,
+    to_numpy,
+)
 from veclink.matching import rankings
-from veclink.matching.cpu import DEFAULT_MEMORY, TILE_COLUMNS, TILE_ROWS, tile_shape
-from veclink.matching.rankings import Find, Found, Likely, Lists, Matches, Ranks, Wanted, brute_force, proven, scan
+from veclink.matching.cpu import DEFAULT_MEMORY, tile_shape
+from veclink.matching.rankings import Found, Lists, Matches, Ranks, brute_force, exactly, proven, scan
 from veclink.threads import computing
 
-CUDA_TILE_ROWS, CUDA_TILE_COLUMNS = 16384, 32768
-LENGTHENED = 8  # numbers that a row is lengthened by: tensor cores take multiples of this
-USEFUL = 1 << 33  # bytes to work in: more make nothing quicker
-MOST_COSINES, COSINE_COST = 1 << 30, 24  # held at once by `brute_force`, and bytes of each with what is made of it
-SEARCHED_AT_ONCE = 1 << 28  # cosines of the quick search
 SENT = 1 << 16  # rows at a time
 WITH_TRITON = ("cuda",)  # kinds of devices; tests add the CPU, for its interpreter
 
 
 class DeviceRows:
-    """The rows of one side as float32 tensors on `device`: whole where they fit, else sent block by block.
+    """The rows of one side as float32 tensors on `device`: held there where they fit, else sent block by block.
 
     Parameters
     ----------
-    source : ndarray or tensor of shape (n, d), or Rows
+    source : ndarray or tensor of shape (n, d), or Rows of either
         A tensor is taken as it is.
     device : torch.device
     budget : int
-        Bytes. Rows are held on the device whole if they, and their copy in float16 on CUDA, fit.
+        Bytes. Rows are held on the device (`whole`) if they, and their copy in float16, fit.
+    dtype : torch.dtype
+        What they are held in.
     """
 
-    def __init__(self, source: RowSource | torch.Tensor, device: torch.device, budget: int = 0) -> None:
+    def __init__(
+        self, source: RowSource | torch.Tensor, device: torch.device, budget: float = 0, dtype: Any = torch.float32
+    ) -> None:
         self.shape: tuple[int, int] = (int(source.shape[0]), int(source.shape[1]))
         self.device = device
         self.whole: torch.Tensor | None = None
         if isinstance(source, torch.Tensor):
             self.whole = checked(source.to(device, torch.float32), 0, "One side")
             return
-        on_cpu = device.type == "cpu"
-        fits = self.shape[0] * self.shape[1] * (4 if on_cpu else 6) <= budget
-        self._rows = ArrayRows(source, budget if on_cpu else 0)
-        if on_cpu and self._rows.array is not None:
-            self.whole = checked(_tensor(self._rows.array), 0, "One side")
-        elif fits and isinstance(source, np.ndarray):
-            # sent as they are: half the bytes where they are float16
-            self.whole = checked(_tensor(source).to(device).float(), 0, "One side")
-        elif fits:
-            self.whole = torch.cat([self.block(start, stop) for start, stop in tiles(len(self), SENT)])
+        self._source = ArrayRows(source) if isinstance(source, np.ndarray) else source
+        if 6 * self.shape[0] * self.shape[1] <= budget:
+            whole = torch.empty(self.shape, dtype=dtype, device=device)
+            for start, stop in tiles(len(self), SENT):
+                whole[start:stop] = self.block(start, stop)
+            self.whole = whole
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -67,19 +71,17 @@ class DeviceRows:
     def block(self, start: int, stop: int) -> torch.Tensor:
         """Rows start…stop−1."""
         if self.whole is not None:
-            return self.whole[start:stop]
-        return checked(_tensor(self._rows.block(start, stop)).to(self.device), start, "One side")
+            return self.whole[start:stop].float()
+        return checked(self._sent(self._source.block(start, stop)), start, "One side")
 
     def take(self, rows: Array) -> torch.Tensor:
         """The rows at these positions."""
         if self.whole is not None:
-            return self.whole[torch.as_tensor(rows, device=self.device)]
-        return _tensor(self._rows.take(torch.as_tensor(rows).cpu().numpy())).to(self.device)
+            return self.whole[torch.as_tensor(rows, device=self.device)].float()
+        return self._sent(self._source.take(to_numpy(rows)))
 
-
-def _tensor(rows: np.ndarray) -> torch.Tensor:
-    # torch warns of read-only arrays, which a cloud hands out; nothing here writes to them.
-    return torch.from_numpy(np.ascontiguousarray(rows) if rows.flags.writeable else rows.copy())
+    def _sent(self, rows: Array) -> torch.Tensor:
+        return torch.tensor(rows, device=self.device) if is_numpy(rows) else rows
 
 
 def match(
@@ -99,78 +101,56 @@ def match(
     budget = free_memory(place) // 2 if memory is None else memory
     rows, columns = (DeviceRows(side, place, budget // 4) for side in (left, right))
     if place.type == "cuda" and rows.whole is not None and columns.whole is not None:
-        if len(rows) * len(columns) <= min(MOST_COSINES, budget // 2 // COSINE_COST):
+        if len(rows) * len(columns) <= min(1 << 30, budget // 48):  # bytes of each cosine with what is made of it
             return brute_force(rows.whole, columns.whole, ranks)
-    room = min(budget // 4, USEFUL)
-    near, exact = listed(rows, columns, ranks, room)
-    find: Find = likely_pairs
-    if for_triton(rows, columns) is None:
-        find = rankings.in_tiles(device_tile(rows, columns, room), room)
-    again = partial(scan, rows, columns, find, room), partial(scan, columns, rows, find, room)
-    return proven(near, exact, again, ranks)
+    room = min(budget // 4, 1 << 33)  # more makes nothing quicker
+    near, error = listed(rows, columns, ranks, room)
+    tile, likely = device_tile(rows, columns, room), rankings.likely_pairs
+    if for_triton(rows, columns) is not None:
+        from veclink.matching import triton_kernels
+
+        tile, likely = (max(len(rows), len(columns)),) * 2, triton_kernels.likely_pairs
+    again = partial(scan, rows, columns, tile, room, likely=likely)
+    return proven(near, error, (again, partial(scan, columns, rows, tile, room, likely=likely)), ranks)
 
 
 def device_tile(rows: DeviceRows, columns: DeviceRows, memory: int) -> tuple[int, int]:
     """Rows and columns of a tile on a device."""
-    largest = (TILE_ROWS, TILE_COLUMNS) if rows.device.type == "cpu" else (CUDA_TILE_ROWS, CUDA_TILE_COLUMNS)
-    return tile_shape(rows.shape, columns.shape, memory, *largest)
+    return tile_shape(rows.shape, columns.shape, memory, 16384, 32768)
 
 
-def listed(
-    rows: DeviceRows, columns: DeviceRows, ranks: Ranks, memory: int
-) -> tuple[Lists, tuple[torch.Tensor, torch.Tensor]]:
-    """Lists of the nearest for both sides, max(k, depth) or more in each, and the exact cosines of what they list."""
-    held, tile = for_triton(rows, columns), device_tile(rows, columns, memory)
-    least = max(ranks.k, ranks.depth)
+def listed(rows: DeviceRows, columns: DeviceRows, ranks: Ranks, memory: int) -> tuple[Lists, float]:
+    """Lists of the nearest for both sides, max(k, depth) or more in each, as `cpu.listed` makes them."""
+    held, tile, width = for_triton(rows, columns), device_tile(rows, columns, memory), ranks.list_width
     if held is None:
-        near = rankings.nearest(rows, columns, ranks.list_width, tile)
-    else:
-        from veclink.matching import triton_kernels as kernels
+        near = rankings.nearest(rows, columns, width, tile)
+        of_rows = rankings.inner_products(rows, columns, near[0].index, memory)
+        return exactly(near, (of_rows, rankings.inner_products(columns, rows, near[1].index, memory)))
+    from veclink.matching import triton_kernels as kernels
 
-        near = kernels.nearest(*held, ranks.list_width)
-    near[0].complete(rows, columns, least, tile)
-    near[1].complete(columns, rows, least, tile)
-    if held is not None:
-        left, right = held
-        exact = kernels.inner_products(left, right, near[0].index), kernels.inner_products(right, left, near[1].index)
-        return near, exact
-    of_rows = rankings.inner_products(rows, columns, near[0].index, memory)
-    return near, (of_rows, rankings.inner_products(columns, rows, near[1].index, memory))
-
-
-def likely_pairs(rows: Any, others: Any, wanted: Wanted) -> Iterator[Likely]:
-    """Pairs that may reach what is wanted, by the Triton kernel.
-
-    The penalty stands beside the others as further numbers, so that the kernel's product is cos − penalty/2; two of
-    them hold what one rounds off.
-    """
-    from veclink.matching.triton_kernels import pairs_above
-
-    own, half = rows.take(wanted.rows), floats(wanted.penalty) / 2
-    coarse = half.half()
-    beside_columns = torch.zeros((len(half), LENGTHENED), dtype=torch.float16, device=half.device)
-    beside_columns[:, 0], beside_columns[:, 1] = -coarse, -(half - coarse.float()).half()
-    beside_asked = beside_columns.new_zeros((len(own), LENGTHENED))
-    beside_asked[:, :2] = 1
-    asked, columns = (
-        torch.cat([own.half(), beside_asked], dim=1),
-        torch.cat([others.whole.half(), beside_columns], dim=1),
-    )
-    yield 0, 0, own, others.whole, *pairs_above(asked, columns, wanted.reached() / 2)
+    left, right = held
+    near = kernels.nearest(left, right, width)
+    for lists, own, others in ((near[0], rows, columns), (near[1], columns, rows)):
+        (short,) = nonzero((lists.index >= 0).sum(dim=1) < min(max(ranks.k, ranks.depth), len(others)))
+        if len(short):
+            again, _ = rankings.nearest(DeviceRows(own.take(short), own.device), others, width, tile)
+            lists.cosine[short], lists.index[short], lists.floor[short] = again.cosine, again.index, again.floor
+    of_rows = kernels.inner_products(left, right, near[0].index)
+    return exactly(near, (of_rows, kernels.inner_products(right, left, near[1].index)))
 
 
 @computing()
 def searched(queries: Any, others: Any, k: int, device: str, memory: int | None = None) -> Found:
     """As `matching.searched`, on a torch device."""
     place = torch_device(device)
-    room = free_memory(place) if memory is None else min(memory, free_memory(place))
+    room = min(free_memory(place), memory or free_memory(place))
     asked, there = (DeviceRows(side, place, room // 4) for side in (queries, others))
     held = for_triton(asked, there)
     if held is not None:
         from veclink.matching import triton_kernels
 
         return triton_kernels.searched(*held, k)
-    cosines = SEARCHED_AT_ONCE if memory is None else min(SEARCHED_AT_ONCE, room // 16)
+    cosines = min(DEVICE_NUMBERS, room // 16)
     return rankings.searched(asked.block(0, len(asked)), there, k, max(8, cosines // len(asked) // 8 * 8))
 
 

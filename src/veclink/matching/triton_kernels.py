@@ -23,21 +23,20 @@ cosine of each tile.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from veclink.geometry.arrays import tiles, to_numpy
+from veclink.geometry.arrays import DEVICE_NUMBERS, tiles, to_numpy
 from veclink.matching.rankings import Found, Lists, Nearest
 
 Pair = tuple[torch.Tensor, torch.Tensor]
 
 
-@dataclass(frozen=True)
-class Tuning:
+class Tuning(NamedTuple):
     """Tile of a program (rows, columns, dimensions per step), its warps and stages, the tiles it goes through."""
 
     rows: int = 128
@@ -47,14 +46,14 @@ class Tuning:
     stages: int = 3
     tiles: int = 16
 
-    @property
-    def slab(self) -> int:
-        """Rows whose survivors are held at a time."""
-        return max(1, SLAB // self.rows) * self.rows
-
     def padded(self, left: torch.Tensor, right: torch.Tensor) -> Pair:
         """Both sides in float16, with zeros up to whole blocks and steps, so that the kernels need no bounds."""
-        return padded(left, self.rows, self.step), padded(right, self.columns * self.tiles, self.step)
+        blocks = ((left, self.rows), (right, self.columns * self.tiles))
+        left, right = (
+            torch.nn.functional.pad(side.half(), (0, -side.shape[1] % self.step, 0, -len(side) % block))
+            for side, block in blocks
+        )
+        return left, right
 
     def run(self, kernel, grid, left: torch.Tensor, right: torch.Tensor, *rest, **options) -> None:
         """Run a kernel on padded sides, which the copy engine of a Hopper takes in blocks of rows and dimensions."""
@@ -67,26 +66,12 @@ class Tuning:
             )  # fmt: skip
 
 
-def padded(rows: torch.Tensor, block: int, step: int) -> torch.Tensor:
-    """Rows in float16, with zeros up to whole blocks and steps."""
-    n, d = rows.shape
-    whole = torch.zeros((-(-n // block) * block, -(-d // step) * step), dtype=torch.float16, device=rows.device)
-    whole[:n, :d] = rows
-    return whole
-
-
-# TUNED was best on the H200 (bench/results/speed/gpu_matching.json); devices not in it take SAFE, small enough to run
-# everywhere.
+# TUNED was best on the H200 (bench/results/speed/gpu_matching.json); devices other than this and the H100 take SAFE,
+# small enough to run everywhere.
 SAFE = Tuning(rows=128, columns=128, step=32, warps=4, stages=3)
-TUNED = {name: Tuning(256, 128, 64, warps=8, stages=3, tiles=32) for name in ("H200", "H100")}
+TUNED = Tuning(rows=256, columns=128, step=64, warps=8, stages=3, tiles=32)
 SAMPLE = 1 << 16
-FLOOR_RANK = 4  # m: fewer make floors that vary more, and more rows are searched again
-EXPECTED = 4  # survivors of a row for each that is wanted, since their number varies
 SLAB = 1 << 18  # rows whose survivors are held at a time: a few hundred for each
-ROOM = 256  # survivors of a row that there is room for at first; where a block has more, its slab is searched again
-GROUPED = Tuning(rows=128, columns=128, step=64, warps=8, stages=3)  # of the first product, which holds two tiles
-LARGEST = 1 << 28  # cosines, one for each tile and row asked, that are held at once
-STEP = 128  # numbers of a row at a time, of listed products
 # Low bits of a survivor: its column; then its row within the block; the upper 32 are the cosine.
 _PLACE_BITS = tl.constexpr(24)
 _AT_ONCE = tl.constexpr(8)  # cosines of one test and one branch; with 4 as quick or slower, with 1 a seventh slower
@@ -135,7 +120,7 @@ _CONSTRAINTS = tl.constexpr(",".join(kind for kind in "=r f f f r r l l r".split
 def tuning_for(device: torch.device) -> Tuning:
     """The setting for this device, or a safe one."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
-    return next((tuned for part, tuned in TUNED.items() if part in name), SAFE)
+    return TUNED if any(known in name for known in ("H200", "H100")) else SAFE
 
 
 def fits(rows: int, columns: int) -> bool:
@@ -152,48 +137,50 @@ def nearest(left: torch.Tensor, right: torch.Tensor, width: int) -> Lists:
     left, right = tuning.padded(left, right)
     floors = _floors(left, right, sizes, width, tuning)
     by_row: list[Nearest] = []
-    by_column: Nearest | None = None
+    by_column = Nearest.none(sizes[1], width, left.float()[:0])
+    by_column.floor = floors[1][: sizes[1]]
     for start, row, column, cosine in _found(left, right, floors, sizes, tuning):
-        floor = floors[0][start : min(start + tuning.slab, sizes[0])]
-        by_row.append(_lists(row, column, cosine, floor, width))
-        row = row + start
-        if by_column is not None:
-            held = by_column.index >= 0
-            column = torch.cat([held.nonzero()[:, 0], column])
-            row = torch.cat([by_column.index[held].long(), row])
-            cosine = torch.cat([by_column.cosine[held], cosine])
-        lists = _lists(column, row, cosine, floors[1][: sizes[1]], width)
-        # A floor that an earlier slab raised stays: what it dropped is not among the entries any more.
-        by_column = lists if by_column is None else replace(lists, floor=torch.maximum(lists.floor, by_column.floor))
-    assert by_column is not None
+        by_row.append(_lists(row, column, cosine, floors[0][start : min(start + SLAB, sizes[0])], width))
+        held = by_column.index >= 0
+        column = torch.cat([held.nonzero()[:, 0], column])
+        row = torch.cat([by_column.index[held].long(), row + start])
+        by_column = _lists(column, row, torch.cat([by_column.cosine[held], cosine]), by_column.floor, width)
     joined = (torch.cat([getattr(part, name) for part in by_row]) for name in ("cosine", "index", "floor"))
     return Nearest(*joined), by_column
 
 
-def pairs_above(left: torch.Tensor, right: torch.Tensor, least: torch.Tensor) -> Pair:
-    """Rows of left (n1, d) and right (n2, d), both float16, whose product is above what the left one asks, (n1,)."""
+def likely_pairs(rows: torch.Tensor, others: torch.Tensor, penalty: torch.Tensor, least: torch.Tensor) -> Pair:
+    """What `rankings.likely_pairs` finds of rows (n1, d) and others (n2, d).
+
+    Half the penalty stands beside the others as two further numbers, the second for what the first rounds off, so that
+    the kernel's product is cos − penalty/2.
+    """
+    half = penalty[:, None] / 2
+    left = torch.nn.functional.pad(rows, (0, 2), value=1.0)
+    right = torch.cat([others, -half, half.half() - half], dim=1)
     tuning, sizes = tuning_for(left.device), (len(left), len(right))
     left, right = tuning.padded(left, right)
     floor, nothing = (torch.full((len(side),), float("inf"), device=left.device) for side in (left, right))
-    floor[: sizes[0]] = least
+    floor[: sizes[0]] = least / 2
     found = [(row + start, column) for start, row, column, _ in _found(left, right, (floor, nothing), sizes, tuning)]
     return torch.cat([row for row, _ in found]), torch.cat([column for _, column in found])
 
 
 def _floors(left: torch.Tensor, right: torch.Tensor, sizes: tuple[int, int], width: int, tuning: Tuning) -> Pair:
     """A floor for every row of both padded sides; +inf for padding, which nothing passes."""
-    floors = []
+    floors, rank = [], 4  # fewer make floors that vary more, and more rows are searched again
     for rows, n, others, n_others in ((left, sizes[0], right, sizes[1]), (right, sizes[1], left, sizes[0])):
         floor = torch.full((len(rows),), float("inf"), device=rows.device)
         floor[:n] = -float("inf")
         most = min(SAMPLE, n_others)
+        # four survivors for each that is wanted, since their number varies
         # of fewer tiles, one would too often hold two of the largest
-        n_tiles = max(min(FLOOR_RANK * n_others // (EXPECTED * width), most) // tuning.columns, 2 * FLOOR_RANK)
+        n_tiles = max(min(rank * n_others // (4 * width), most) // tuning.columns, 2 * rank)
         if n_tiles * tuning.columns <= most:  # else there are too few to be sampled
             generator = torch.Generator(device="cpu").manual_seed(0)
             chosen = torch.randperm(n_others, generator=generator)[: n_tiles * tuning.columns].to(rows.device)
             grid = (triton.cdiv(len(rows), tuning.rows),)
-            tuning.run(_floors_of_sample, grid, rows, others[chosen], floor, n, n_tiles, RANK=FLOOR_RANK)
+            tuning.run(_floors_of_sample, grid, rows, others[chosen], floor, n, n_tiles, RANK=rank)
             floor[:n] = torch.nextafter(floor[:n], floor.new_full((n,), -float("inf")))
         floors.append(floor)
     return floors[0], floors[1]
@@ -210,11 +197,19 @@ def _found(
 
     Its first row; rows, counted from there, columns and cosines.
     """
-    slab, room = tuning.slab, ROOM * tuning.rows
-    for start in range(0, len(left), slab):
-        here = floors[0][start : start + slab], floors[1]
-        packed, count = _survivors(left[start : start + slab], right, here, tuning, room)
-        room = packed.shape[1]  # what one slab needed, the next will need
+    ptx = left.device.type == "cuda" and torch.version.hip is None
+    room = min(256, len(right)) * tuning.rows  # survivors of a block that there is room for at first
+    for start in range(0, len(left), SLAB):
+        slab, here = left[start : start + SLAB], (floors[0][start : start + SLAB], floors[1])
+        grid = len(slab) // tuning.rows, len(right) // (tuning.columns * tuning.tiles)
+        while True:
+            count = torch.zeros(grid[0], dtype=torch.int32, device=left.device)
+            packed = torch.empty((grid[0], room), dtype=torch.int64, device=left.device)
+            tuning.run(_keep_survivors, grid, slab, right, here, (count, packed, room), TILES=tuning.tiles, PTX=ptx)
+            most = int(count.max())
+            if most <= room:
+                break
+            room = most  # the count goes on where the room ends, so it says how much is needed
         used = torch.arange(room, device=packed.device) < count[:, None]
         block = used.nonzero()[:, 0]
         packed = packed[used]
@@ -223,22 +218,6 @@ def _found(
         cosine = (packed >> 32).int().view(torch.float32)
         real = (row < sizes[0] - start) & (column < sizes[1])
         yield start, row[real], column[real], cosine[real]
-
-
-def _survivors(left: torch.Tensor, right: torch.Tensor, floors: Pair, tuning: Tuning, room: int) -> Pair:
-    """Packed survivors (blocks of rows, room or more) and how many there are in each block."""
-    blocks, chunks = len(left) // tuning.rows, len(right) // (tuning.columns * tuning.tiles)
-    room = min(room, tuning.rows * len(right))
-    while True:
-        count = torch.zeros(blocks, dtype=torch.int32, device=left.device)
-        packed = torch.empty((blocks, room), dtype=torch.int64, device=left.device)
-        ptx = left.device.type == "cuda" and torch.version.hip is None
-        rest = floors, (count, packed, room)
-        tuning.run(_keep_survivors, (blocks, chunks), left, right, *rest, TILES=tuning.tiles, PTX=ptx)
-        most = int(count.max())
-        if most <= room:
-            return packed, count
-        room = most  # the count goes on where the room ends, so it says how much is needed
 
 
 def _lists(row: torch.Tensor, other: torch.Tensor, cosine: torch.Tensor, floor: torch.Tensor, width: int) -> Nearest:
@@ -345,19 +324,17 @@ def _append(cosine, beat_left, beat_right, row, columns, count, own_room, room):
 def searched(queries: torch.Tensor, others: torch.Tensor, k: int) -> Found:
     """As `matching.searched`, of queries (q, s) and others (n, s) on the same device."""
     tuning, q, device = tuning_for(queries.device), len(queries), others.device
-    asked = padded(queries, max(tuning.rows, GROUPED.rows), tuning.step)
-    rows = padded(others, tuning.columns * tuning.tiles, tuning.step)
+    asked, rows = tuning.padded(queries, others)
     groups = min(k, q)
     # the mean over groups of consecutive queries of the largest cosine in each
     maxima = torch.empty((groups, len(rows)), dtype=torch.float32, device=device)
-    grid = len(rows) // GROUPED.columns, groups
-    GROUPED.run(_group_maxima, grid, asked, rows, maxima, q // groups, len(rows))
+    tuning.run(_group_maxima, (len(rows) // tuning.columns, groups), asked, rows, maxima, q // groups, len(rows))
     density = maxima.mean(dim=0)
     density[len(others) :] = float("inf")  # what is padding is no partner
     n_tiles, whole_tiles = -(-len(others) // tuning.columns), len(rows) // tuning.columns
     runs = whole_tiles // tuning.tiles
     parts = []
-    for first, last in tiles(len(asked), max(1, LARGEST // n_tiles // tuning.rows) * tuning.rows):
+    for first, last in tiles(len(asked), max(1, DEVICE_NUMBERS // n_tiles // tuning.rows) * tuning.rows):
         shape, grid = (last - first, runs), ((last - first) // tuning.rows, runs)
         value = torch.empty(shape, dtype=torch.float32, device=device)
         index = torch.empty(shape, dtype=torch.int32, device=device)
@@ -379,12 +356,12 @@ def _group_maxima(  # noqa: PLR0913
     """maxima[group, column]: the largest cosine of the column with the rows of a group."""
     first = tl.program_id(0) * COLUMNS
     group = tl.program_id(1)
-    best = tl.full((ROWS, COLUMNS), -3.0, tl.float32)
+    best = tl.full((COLUMNS,), -3.0, tl.float32)
     for top in range(0, size, ROWS):
         cosine = tile_product(asked, rows, group * size + top, first, D, ROWS, COLUMNS, STEP)
         in_group = (top + tl.arange(0, ROWS)) < size
-        best = tl.where(in_group[:, None], tl.maximum(best, cosine), best)
-    tl.store(maxima + group.to(tl.int64) * n + first + tl.arange(0, COLUMNS), tl.max(best, axis=0))
+        best = tl.maximum(best, tl.max(tl.where(in_group[:, None], cosine, -3.0), axis=0))
+    tl.store(maxima + group.to(tl.int64) * n + first + tl.arange(0, COLUMNS), best)
 
 
 @triton.jit
@@ -423,7 +400,7 @@ def inner_products(rows: torch.Tensor, others: torch.Tensor, index: torch.Tensor
         with torch.cuda.device_of(rows):
             _listed_products[(n,)](
                 rows, others, index, exact, width,
-                D=rows.shape[1], WIDTH=triton.next_power_of_2(width), STEP=STEP,
+                D=rows.shape[1], WIDTH=triton.next_power_of_2(width), STEP=128,
             )  # fmt: skip
     return exact
 

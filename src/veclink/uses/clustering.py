@@ -311,7 +311,7 @@ def nearest_rows(
     near: Any
     if device == "cpu":
         rows = ArrayRows(cloud, budget // 2)
-        near, _ = cpu.nearest(rows, rows, width, cpu.tile_in_parts(rows.shape, rows.shape, budget // 4))
+        near, _ = cpu.nearest(rows, rows, width, budget // 8)
     else:
         needed("torch", f"Neighbours on {device!r}", "veclink[torch]")
         from veclink.matching import rankings

@@ -29,15 +29,13 @@ from veclink.files.memory import parse_memory
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.checkpoint import NOBODY, Packed, Watch
-from veclink.linkers.geh import BURN_IN, LOCAL_ABOVE, STEADY
+from veclink.linkers.geh import LOCAL_ABOVE, STEADY
 from veclink.linkers.geh.views import GlobalPath, LocalPath, Proposal, Settings
 from veclink.linkers.options import GehOptions
 from veclink.linkers.result import Decision
 from veclink.linkers.verdict import geh_verdict
 from veclink.linkers.votes import Votes, otsu, posterior
 from veclink.progress import Progress
-
-COUNTED_TOGETHER = 1 << 20  # pairs of several views whose votes are counted at once
 
 
 class Iteration(NamedTuple):
@@ -158,9 +156,9 @@ class Growing:
         coverage = [each.coverage for each in self.history]
         if len(coverage) >= self.most or (coverage and coverage[-1] == 0.0):
             return True
-        change, iterations = STEADY
+        change, iterations, burn_in = STEADY
         moved = np.abs(np.diff(coverage))[-iterations:]
-        return len(coverage) > max(BURN_IN, iterations) and bool((moved < change).all())
+        return len(coverage) > max(burn_in, iterations) and bool((moved < change).all())
 
     def advance(self, rng: np.random.Generator) -> None:
         """Draw views of the links, count their votes, and promote."""
@@ -172,7 +170,7 @@ class Growing:
                 seen[side][proposal.pairs[:, side]] = True
                 self.looked[side][proposal.looked[side]] += now.times
             waiting.append(proposal if self.options.own_votes else self._without_own(proposal, now.times))
-            if sum(len(each.pairs) for each in waiting) >= COUNTED_TOGETHER:
+            if sum(len(each.pairs) for each in waiting) >= 1 << 20:  # counted together
                 self._count(waiting, now.times)
                 waiting = []
         self._count(waiting, now.times)

@@ -27,12 +27,12 @@ import numpy as np
 
 from veclink.geometry.arrays import Array, Rows, asarray, both, concat, full, is_numpy, order_of, tiles, to_numpy
 from veclink.geometry.clouds import Cloud
-from veclink.geometry.nearest import cosines_at_once, largest, nearest_rows, spherical_kmeans
+from veclink.geometry.nearest import cosines_at_once, largest, spherical_kmeans
 from veclink.geometry.signatures import distances, kernel_hash, kernel_width, unit_rows
 from veclink.linkers.anchors import Anchors
-from veclink.linkers.geh import CLUSTERS_PER_LINK, KMEANS_LINKS, KMEANS_STEPS
 from veclink.linkers.options import GehOptions
 from veclink.matching import match
+from veclink.matching.rankings import Nearest
 
 BLOCK, DEVICE_BLOCK = 8192, 1 << 16  # rows of a cloud at a time, in numpy and on a device
 
@@ -209,7 +209,13 @@ class Neighbours:
         """(m, count) rows, in no order."""
         first = self.cloud.block(0, 1)
         queries = asarray(vectors, first) if is_numpy(vectors) else vectors
-        return nearest_rows(queries, self.cloud, self.count, block=block_of(first))
+        found = np.empty((len(queries), self.count), np.int32)
+        for start, stop in tiles(len(queries), 512):  # their cosines with one block are the largest thing here
+            lists = Nearest.none(stop - start, self.count, first)
+            for low, high in tiles(self.cloud.shape[0], block_of(first)):
+                lists.take_in(queries[start:stop] @ self.cloud.block(low, high).T, 0, low)
+            found[start:stop] = to_numpy(lists.index)
+        return found
 
 
 def clustered(n: int, vectors: Ends, most: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -220,19 +226,19 @@ def clustered(n: int, vectors: Ends, most: int, rng: np.random.Generator) -> lis
     count = math.ceil(n / most)
     if count == 1:
         return [np.arange(n)]
-    fitted = np.arange(n)
-    if n > KMEANS_LINKS:
-        fitted = np.sort(rng.choice(n, max(KMEANS_LINKS, count), replace=False))
-    centres = spherical_kmeans(vectors(fitted), count, KMEANS_STEPS, rng)
-    nearest = np.empty((n, CLUSTERS_PER_LINK), np.int64)
+    fitted, most_fitted = np.arange(n), 65_536
+    if n > most_fitted:
+        fitted = np.sort(rng.choice(n, max(most_fitted, count), replace=False))
+    centres = spherical_kmeans(vectors(fitted), count, 10, rng)
+    nearest = np.empty((n, 2), np.int64)
     for start, stop in tiles(n, max(1, cosines_at_once(centres) // count)):
         # one line: a name would keep what this block found until the next one is done
-        nearest[start:stop] = to_numpy(largest(vectors(np.arange(start, stop)) @ centres.T, CLUSTERS_PER_LINK))
+        nearest[start:stop] = to_numpy(largest(vectors(np.arange(start, stop)) @ centres.T, 2))
     # Positions by cluster, ascending in each.
     clusters = nearest.ravel()
     order = np.argsort(clusters, kind="stable")
     ends = np.cumsum(np.bincount(clusters, minlength=count))[:-1]
-    return [view for view in np.split(order // CLUSTERS_PER_LINK, ends) if len(view)]
+    return [view for view in np.split(order // 2, ends) if len(view)]
 
 
 def plan(n_links: int, n_seeds: int, options: GehOptions) -> tuple[int, int]:

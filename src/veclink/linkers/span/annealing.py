@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.geometry.arrays import Sides, both
-from veclink.geometry.signatures import SMALLEST_NORM
 from veclink.linkers.span.constants import ALIGNMENT_POWER
 from veclink.linkers.span.directions import leading
 from veclink.threads import multiply
@@ -146,7 +145,7 @@ def _unit_along(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """Rows (n, d) along directions (…, d, r), of unit length."""
     along = rows @ directions
     squares = np.einsum("...j,...j->...", along, along)
-    along /= np.maximum(np.sqrt(squares), SMALLEST_NORM)[..., None]
+    along /= np.maximum(np.sqrt(squares), 1e-12)[..., None]
     return along
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from veclink.backends import CloudPair, Projections, QuerySample
 from veclink.confidence.constants import DIRECTIONS_OF_LARGE
 from veclink.data.pairs import one_to_one, pair_keys, positions_of, sharing_no_row
-from veclink.geometry.canonical import JOINED_RULES, scaled_projections
+from veclink.geometry.canonical import JOINED_RULES, canonical_maps
 from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.options import GrowthSchedule
 from veclink.linkers.span.constants import CONFIRMED_FACTOR, CONVERGED, SCORE_WEIGHT, STEADY_CHANGE, WIDENED
@@ -120,7 +120,7 @@ def widen(clouds: CloudPair, pool: Pool, rng: np.random.Generator) -> np.ndarray
     most = max(least, clouds.extent_of_all // one_in)
     sample = clouds.sample_queries(rng, most=most)
     left, right = clouds.a.take(pool.pairs[:, 0]), clouds.b.take(pool.pairs[:, 1])
-    (projections,) = scaled_projections(left, right, None, JOINED_RULES[:1], DIRECTIONS_OF_LARGE)
+    (projections,) = canonical_maps(left, right, None, JOINED_RULES[:1], DIRECTIONS_OF_LARGE)
     pairs, score = clouds.propose(projections, sample)
     best = np.argsort(-score, kind="stable")
     pairs = pairs[best[: int(factor * share * sample.extent)]]

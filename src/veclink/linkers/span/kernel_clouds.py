@@ -8,8 +8,7 @@ from veclink.backends import CloudPair, Projections, QuerySample
 from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import distances, kernel_hash, kernel_width
-from veclink.linkers.geh import WIDTH_SAMPLE
-from veclink.linkers.options import SpanOptions
+from veclink.linkers.options import GehOptions, SpanOptions
 from veclink.matching import match
 
 
@@ -38,6 +37,5 @@ def kernel_clouds(a: Cloud, b: Cloud, options: SpanOptions, device: str) -> Kern
 
 def _hashed(points: np.ndarray, anchors: np.ndarray) -> np.ndarray:
     r = distances(points, anchors)
-    step = max(1, len(r) // WIDTH_SAMPLE)
-    sample = r[::step][:WIDTH_SAMPLE]
+    sample = r[:: max(1, len(r) // GehOptions.width_rows)][: GehOptions.width_rows]
     return kernel_hash(r, kernel_width(sample))
