@@ -254,7 +254,7 @@ def record(run: Run) -> dict[str, Any]:
     Of several collections, the pairs of each two stand one after another.
     """
     found = linked(run)
-    whole = [each if each.considered is None else each.considered for each in found]
+    whole = [each.considered for each in found]
     exact = hashlib.sha256()
     for links in whole:
         for array in (links.pairs, links.probability, *map(np.asarray, links.evidence.values())):

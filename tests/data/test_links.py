@@ -193,19 +193,18 @@ def test_a_save_that_runs_out_of_room_leaves_the_older_file(tmp_path: Path, endi
 
 def test_at_reaches_into_the_considered_pairs_and_keeps_them() -> None:
     every = some_links()
-    kept = replace(every, considered=None).at(precision=0.8)
-    links = replace(kept, considered=every)
-    wider = links.at(precision=0.01)
+    kept = every.at(precision=0.8)
+    wider = kept.at(precision=0.01)
     assert len(kept) < len(every) and np.array_equal(wider.pairs, every.pairs)
-    assert wider.considered is every and wider.summary.n_links == len(every)
-    assert links.at(precision=0.8) == kept
+    assert kept.considered == wider and wider.summary.n_links == len(every)
+    assert wider.at(precision=0.8) == kept
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_how_many_titles_agree_is_saved_and_not_kept_for_other_links(tmp_path: Path, ending: str) -> None:
     agreement = Agreement("title", "Name", 4, 5, seeds=1)
     links = some_links()
-    links = replace(links, summary=replace(links.summary, agreement=agreement))
+    links = links.told(replace(links.summary, agreement=agreement))
     links.save(tmp_path / f"links{ending}", columns="all")
     loaded = Links.load(tmp_path / f"links{ending}")
     assert loaded == links and loaded.summary.agreement == agreement

@@ -51,7 +51,7 @@ def test_a_link_is_explained_in_words_a_line_each() -> None:
         "votes": np.array([9, 5, 1]),
         "views": np.array([12, 9, 9]),
     }
-    links = replace(three_links(), evidence=evidence)
+    links = three_links().some(slice(None), three_links().summary, evidence=evidence)
     assert repr(links[0]) == "Link('c' and 5, probability 0.990: “Cats & dogs” and “Dogs”)"
     assert repr(links[0].explain()).splitlines() == [
         "Probability: 0.990; of 100 pairs like this one, about 99 are right",
@@ -103,7 +103,7 @@ def test_a_card_shows_doubtful_links_too() -> None:
 
 def test_a_frame_says_which_judged_pairs_are_links() -> None:
     pytest.importorskip("pandas")
-    links = replace(three_links(), considered=three_links()).at(links=1)
+    links = three_links().at(links=1)
     assert links.to_pandas()["linked"].tolist() == [True]
     assert links.to_pandas(judged=True)["linked"].tolist() == [True, False, False]
     assert links.to_pandas("all", judged=True).shape == (3, 8)
@@ -135,7 +135,7 @@ def judged_links() -> Links:
         ids_b=np.array(["b1", "b3", "b0"], object),
         texts=texts_of(*collections),
     )  # fmt: skip
-    return every.some(slice(2), replace(every.summary, n_links=2, precision=0.85), considered=every)
+    return every.told(replace(every.summary, n_links=2, precision=0.85))
 
 
 def table(links: Links) -> dict[str, list]:

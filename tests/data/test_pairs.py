@@ -24,27 +24,27 @@ TEXTS = Collection.from_array(VECTORS[:5], ids=["10", "020", "ö,", "d\ne", "e"]
 
 
 def test_a_row_with_two_partners_costs_only_its_own_pairs() -> None:
-    found = resolve_seeds([(5, 5), (0, 0), (0, 1), (2, 2), (3, 2), (4, 4)], PLAIN, PLAIN)
-    assert found.rows.tolist() == [[5, 5], [4, 4]]
-    assert found.contradicting.tolist() == [[0, 0], [0, 1], [2, 2], [3, 2]]
+    known, torn = resolve_seeds([(5, 5), (0, 0), (0, 1), (2, 2), (3, 2), (4, 4)], PLAIN, PLAIN)
+    assert known.tolist() == [[4, 4], [5, 5]]
+    assert torn.tolist() == [[0, 0], [0, 1], [2, 2], [3, 2]]
 
 
 def test_a_pair_given_twice_counts_once() -> None:
-    found = resolve_seeds([(5, 5), (0, 1), (5, 5)], PLAIN, PLAIN)
-    assert found.rows.tolist() == [[5, 5], [0, 1]] and not len(found.contradicting)
+    known, torn = resolve_seeds([(5, 5), (0, 1), (5, 5)], PLAIN, PLAIN)
+    assert known.tolist() == [[0, 1], [5, 5]] and not len(torn)
 
 
 def test_of_a_repeated_pair_that_is_contradicted_neither_is_used() -> None:
-    found = resolve_seeds([("id1", 1), ("id1", 1), ("id1", 2), ("id3", 3)], NAMED, PLAIN)
-    assert found.rows.tolist() == [[3, 3]]
-    assert found.contradicting.tolist() == [[1, 1], [1, 2]]
+    known, torn = resolve_seeds([("id1", 1), ("id1", 1), ("id1", 2), ("id3", 3)], NAMED, PLAIN)
+    assert known.tolist() == [[3, 3]]
+    assert torn.tolist() == [[1, 1], [1, 2]]
 
 
 @pytest.mark.parametrize("pairs", [[(0, 0), (0, 1), (3, 3)], [(0, 0), (1, 1), (0, 0)]])
 def test_whoever_is_strict_has_them_refused(pairs: list[tuple[int, int]]) -> None:
     with pytest.raises(InputError, match=r"contradict themselves|more than once"):
         resolve_seeds(pairs, PLAIN, PLAIN, strict=True)
-    assert resolve_seeds([(0, 0), (3, 3)], PLAIN, PLAIN, strict=True).rows.tolist() == [[0, 0], [3, 3]]
+    assert resolve_seeds([(0, 0), (3, 3)], PLAIN, PLAIN, strict=True)[0].tolist() == [[0, 0], [3, 3]]
 
 
 def test_seeds_of_which_none_is_left_are_refused() -> None:

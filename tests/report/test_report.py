@@ -54,9 +54,10 @@ def test_a_hostile_report_runs_nothing_and_shows_the_titles_as_they_are(tmp_path
         Collection.from_array(each, ids=ids, payload=pa.table({"title": titles}), name=f"/x/{HOSTILE[1]}.npy")
         for each in (papers.a, papers.b)
     )
-    links = replace(links, ids_a=ids[links.pairs[:, 0]], ids_b=ids[links.pairs[:, 1]], options={"x": HOSTILE[0]})
     summary = replace(links.summary, why=tuple(map(Reason.of, HOSTILE)))
-    save_report(tmp_path / "r.html", replace(links, summary=summary), a, b)
+    named = {f"ids_{side}": ids[links.pairs[:, column]] for column, side in enumerate("ab")}
+    links = links.some(slice(None), summary, options={"x": HOSTILE[0]}, **named)
+    save_report(tmp_path / "r.html", links, a, b)
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert page.count("<script") == 2 and page.count("</script>") == 2 and "56211" not in page
     assert "<img" not in page and ' onmouseover="alert' not in page and "\x00" not in page and "\u202e" not in page

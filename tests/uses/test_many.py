@@ -12,13 +12,8 @@ from veclink.uses.many import reconcile
 
 def links(*pairs: tuple[int, int, float], below: tuple[tuple[int, int, float], ...] = ()) -> Links:
     """Links of two collections of ten rows; `below` were judged but fell below the cut."""
-
-    def made(listed: tuple[tuple[int, int, float], ...], considered: Links | None) -> Links:
-        table = np.array(listed, float).reshape(-1, 3)
-        summary = Summary(method="span", n_a=10, n_b=10, n_links=len(table))
-        return Links(table[:, :2].astype(int), table[:, 2], summary, considered=considered)
-
-    return made(pairs, made((*pairs, *below), None))
+    table = np.array((*pairs, *below), float).reshape(-1, 3)
+    return Links(table[:, :2].astype(int), table[:, 2], Summary("span", n_a=10, n_b=10, n_links=len(pairs)))
 
 
 def test_three_links_that_agree_are_one_object() -> None:

@@ -99,4 +99,4 @@ def link_by(
         own |= {"random_state": random_state}
     own |= {"device": chosen_device(device), "memory": memory}
     links = baseline.load()(*clouds, start, **own)
-    return replace(links, summary=replace(links.summary, seconds=time.perf_counter() - began))
+    return links.told(replace(links.summary, seconds=time.perf_counter() - began))

@@ -87,7 +87,7 @@ def measured(links: Links, truth: np.ndarray) -> dict[str, Any]:
         "precision": 100 * scores.precision,
         "recall": 100 * scores.recall,
         "f1": 100 * scores.f1,
-        "f1_oracle": 100 * best_cut_f1(links.considered if links.considered is not None else links, truth),
+        "f1_oracle": 100 * best_cut_f1(links.considered, truth),
         "links": len(links),
         "verdict": links.summary.verdict,
         "iterations": links.summary.iterations,

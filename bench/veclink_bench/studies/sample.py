@@ -61,7 +61,7 @@ def threshold_figures(links: Links) -> dict[str, Any]:
     truth = _truth()
     sure = links.at(precision=WANTED)
     of_all, of_sure = score(links.pairs, truth), score(sure.pairs, truth)
-    judged = links if links.considered is None else links.considered
+    judged = links.considered
     return {
         "links": len(links),
         "recall": 100 * of_all.recall,

@@ -185,7 +185,7 @@ def link(
     Example: veclink link a.parquet b.parquet --seeds seeds.csv -o links.csv --report links.html
     """
     from veclink.confidence.threshold import thresholds
-    from veclink.linkers.linking import METHODS, with_agreement
+    from veclink.linkers.linking import METHODS
     from veclink.linkers.linking import link as find_links
 
     check_choice("--method", method, METHODS)
@@ -222,7 +222,8 @@ def link(
             method=method, checkpoint=checkpoint, cluster=ray or cluster, progress=listener, **running, **options,
         )  # fmt: skip
     if precision is not None:
-        links = with_agreement(links.at(precision=precision), left, right)
+        links = links.at(precision=precision)
+        links = links.told(replace(links.summary, agreement=links.agreement_with(left, right)))
     is_refused = links.summary.verdict == "not linkable"
     if is_refused:
         links = links.none()
@@ -309,12 +310,12 @@ def cut(
     check_links_file(Path(output), columns, source)
     loaded = Links.load(source)
     chosen = loaded.at(**given)
-    chosen = replace(chosen, summary=replace(chosen.summary, agreement=chosen.agreement()))
+    chosen = chosen.told(replace(chosen.summary, agreement=chosen.agreement()))
     is_refused = chosen.summary.verdict == "not linkable"
     if is_refused:
         chosen = chosen.none()
     chosen.save(Path(output), columns)
-    judged = len(loaded) if loaded.considered is None else len(loaded.considered)
+    judged = len(loaded.considered)
     told = {"output": output, "judged": judged, "before": len(loaded), **summary_values(chosen.summary)}
     warn_of_payload(chosen.summary, unsaid=quiet or as_json)
     more = {"source": source, "loaded": loaded.summary, "by_precision": precision is not None}
@@ -425,7 +426,7 @@ def review(
     from veclink.data.links import Links
 
     loaded = Links.load(links)
-    found = loaded if len(loaded) else loaded.considered or loaded  # what was judged, where nothing is a link
+    found = loaded if len(loaded) else loaded.considered  # what was judged, where nothing is a link
     path = journal or links.with_name(f"{links.name}.review.sqlite")
     kept_before = path.exists() or path.with_suffix(".jsonl").exists()
     if not len(found) and not kept_before:  # what was accepted before can still be linked again with

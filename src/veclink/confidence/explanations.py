@@ -21,8 +21,6 @@ def typical(links: Links, sure: int, doubtful: int) -> list[tuple[str, int]]:
     the result is.
     """
     source = links.considered
-    if source is None:
-        source = links
     is_new = ~_given(source)
     is_kept = np.arange(len(source)) < len(links)
     is_sure = source.probability >= SURE

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,6 @@ from veclink.errors import InputError, named, needed, plural
 if TYPE_CHECKING:
     from veclink.data.collection import Collection
 
-_MARK = " linked"  # while a table is read: no column of evidence has such a name
 COLUMNS = ("short", "all")
 SHORT = ("a", "b", "title_a", "title_b", "probability", "score", "given", "displaces", "rival_id_a", "rival_id_b")
 """What a short table has, where it is known; `given` only where something was."""
@@ -83,56 +83,81 @@ class Link:
         return explanation(self._links, self._rank)
 
 
-@dataclass(frozen=True, eq=False)
 class Links(Tabled):
     """Pairs of rows that are the same object, the most probable first, equal ones by row.
 
-    Whatever the order given, the constructor sorts all of it.
+    All judged pairs stand in one table, the links before those below the threshold, and `summary.n_links` says how many
+    are links. What is shown are views of the first so many rows, so that `at` only asks for another number.
+
+    Parameters
+    ----------
+    pairs : (m, 2) int64
+        Rows of the two collections: of the links, then of other judged pairs if there are any. Both are sorted here.
+    probability : (m,) float64
+        How probable it is that both are the same object.
+    summary : Summary
+        What is known of the links as a whole.
+    evidence : dict of str to (m,) array
+        Columns that explain the probability (score, votes, views, …).
+    ids_a, ids_b : (m,) array or None
+        The ids of the rows, in the order of `pairs`; None where a collection has none.
+    options : dict
+        Options of the method; plain JSON values.
+    trace : dict
+        How the links came about, for reports; plain JSON values, no part of equality.
+    texts : PayloadTexts, dict of str to (m,) array, or None
+        Titles of the rows and ids of the rivals, where they are known; no part of equality.
 
     Attributes
     ----------
-    pairs : (n, 2) int64
-        Rows of the two collections.
-    probability : (n,) float64
-        How probable each link is.
-    summary : Summary
-        What is known of the links as a whole.
-    evidence : dict of str to (n,) array
-        Columns that explain the probability (score, votes, views, …).
-    ids_a, ids_b : (n,) array or None
-        The ids of the linked rows, in the order of `pairs`; None where a collection has none.
-    options : dict
-        Options of the method; plain JSON values.
-    considered : Links or None
-        All judged pairs, those below the threshold too, for `at`; Parquet files keep them; no part of equality.
-    trace : dict
-        How the links came about, for reports; plain JSON values, no part of equality.
-    texts : PayloadTexts, dict of str to (n,) array, or None
-        Titles of the linked rows and ids of the rivals, where they are known; no part of equality.
+    pairs, probability, evidence, ids_a, ids_b, texts
+        As they were given, of the n links alone.
+    considered : Links
+        All judged pairs as links.
     """
 
     pairs: np.ndarray
     probability: np.ndarray
-    summary: Summary
-    evidence: dict[str, np.ndarray] = field(default_factory=dict)
-    ids_a: np.ndarray | None = None
-    ids_b: np.ndarray | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    considered: Links | None = None
-    trace: dict[str, Any] = field(default_factory=dict)
-    texts: PayloadTexts | dict[str, np.ndarray] | None = None
+    evidence: dict[str, np.ndarray]
+    ids_a: np.ndarray | None
+    ids_b: np.ndarray | None
+    texts: PayloadTexts | dict[str, np.ndarray] | None
 
-    def __post_init__(self) -> None:
-        pairs = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
-        probability = np.array(self.probability, dtype=np.float64)
-        _check_pairs(pairs, probability, self.summary)
-        columns = {name: _evidence(name, values, len(pairs)) for name, values in self.evidence.items()}
-        ids = {side: _linked_ids(side, getattr(self, side), len(pairs)) for side in ("ids_a", "ids_b")}
-        plain = {"options": plain_json(self.options), "trace": plain_json(self.trace)}
-        # it is frozen for everybody else
-        self.__dict__.update(pairs=pairs, probability=probability, evidence=columns, **ids, **plain)
-        if not surest_first(pairs, probability):
-            self.__dict__.update(self._rows(np.lexsort((pairs[:, 1], pairs[:, 0], -probability))))
+    def __init__(  # noqa: PLR0913
+        self,
+        pairs: np.ndarray,
+        probability: np.ndarray,
+        summary: Summary,
+        evidence: Mapping[str, np.ndarray] | None = None,
+        ids_a: np.ndarray | None = None,
+        ids_b: np.ndarray | None = None,
+        options: Mapping[str, Any] | None = None,
+        trace: Mapping[str, Any] | None = None,
+        texts: PayloadTexts | dict[str, np.ndarray] | None = None,
+    ) -> None:
+        pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        probability = np.array(probability, dtype=np.float64)
+        _check_pairs(pairs, probability, summary)
+        n, size = summary.n_links, len(pairs)
+        judged: dict[str, Any] = {
+            "pairs": pairs,
+            "probability": probability,
+            "evidence": {name: _evidence(name, values, size) for name, values in (evidence or {}).items()},
+            "ids_a": _linked_ids("ids_a", ids_a, size),
+            "ids_b": _linked_ids("ids_b", ids_b, size),
+            "texts": texts,
+        }
+        if not all(surest_first(pairs[part], probability[part]) for part in (slice(n), slice(n, None))):
+            is_other = np.arange(size) >= n
+            judged = _chosen(judged, np.lexsort((pairs[:, 1], pairs[:, 0], -probability, is_other)))
+        self._judged = judged
+        self.options, self.trace = plain_json(options or {}), plain_json(trace or {})
+        self._show(summary)
+
+    def _show(self, summary: Summary) -> None:
+        """Let the first judged pairs be the links, as many as a summary says."""
+        self.summary = summary
+        self.__dict__.update(_chosen(self._judged, slice(summary.n_links)))
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -198,19 +223,33 @@ class Links(Tabled):
         links : int, optional
             Keep this many.
         """
-        source = self if self.considered is None else self.considered
+        judged = self._judged["probability"]
         wanted = {"precision": precision, "probability": probability, "links": links}
-        kept = count_kept(source.probability, self.summary.caution, wanted)
-        summary = judged_anew(summary_of_first(self.summary, source.probability[:kept]))
-        chosen = {**source.trace, "chosen": True}  # a merge keeps what a person chose
-        return source.some(slice(kept), summary, considered=source, trace=chosen)
+        kept = count_kept(judged, self.summary.caution, wanted)
+        summary = judged_anew(summary_of_first(self.summary, judged[:kept]))
+        return self.told(summary, trace={**self.trace, "chosen": True})  # a merge keeps what a person chose
+
+    @property
+    def considered(self) -> Links:
+        """All judged pairs as links, those below the threshold too; Parquet files keep them."""
+        judged = self._judged["probability"]
+        if len(judged) == len(self):
+            return self
+        return self.told(summary_of_first(self.summary, judged, ranges=False))
+
+    def told(self, summary: Summary, **changes: Any) -> Links:
+        """The same judged pairs with another summary, which says how many are links, or with another trace."""
+        other = copy(self)
+        other.__dict__.update(changes)
+        other._show(summary)
+        return other
 
     def none(self) -> Links:
         """No links and no judged pairs, with the verdict and the reasons: what exit code 3 means."""
-        return self.some(slice(0), summary_of_first(self.summary, np.empty(0)), considered=None)
+        return self.some(slice(0), summary_of_first(self.summary, np.empty(0)))
 
     def some(self, rows: slice | np.ndarray, summary: Summary, **changes: Any) -> Links:
-        """The links of these rows, with the summary that is true of them, and other changes of single fields.
+        """The links of these rows alone, with the summary that is true of them, and other changes of single fields.
 
         Parameters
         ----------
@@ -219,20 +258,11 @@ class Links(Tabled):
         summary : Summary
             What is known of the chosen links; its `n_links` must be their number.
         **changes
-            Fields that are given instead of being chosen by `rows`.
+            Parameters of `Links` that are given instead of being chosen by `rows`.
         """
-        return replace(self, summary=summary, **{**self._rows(rows), **changes})
-
-    def _rows(self, rows: slice | np.ndarray) -> dict[str, Any]:
-        """Everything that has a value for each link, of these ones."""
-        chosen: dict[str, Any] = {"pairs": self.pairs[rows], "probability": self.probability[rows]}
-        for name in ("ids_a", "ids_b", "evidence", "texts"):
-            values = getattr(self, name)
-            if isinstance(values, dict):
-                chosen[name] = {each: column[rows] for each, column in values.items()}
-            elif isinstance(values, np.ndarray):
-                chosen[name] = values[rows]
-        return chosen
+        mine = {name: getattr(self, name) for name in self._judged}
+        known = {"options": self.options, "trace": self.trace}
+        return Links(**{**_chosen(mine, rows), **known, "summary": summary, **changes})
 
     def explain(self, i: int) -> dict[str, Any]:
         """The numbers of link `i`: its rank, ids and rows, its probability, and every column of evidence.
@@ -275,9 +305,9 @@ class Links(Tabled):
         check_columns(columns)
         if columns is None:
             return links_files.table(self.all_columns(), self._metadata())
-        every = self.considered if judged and self.considered else self
+        every = self.considered if judged else self
         values = every.all_columns() if columns == "all" else every.short_columns()
-        return pa.table({**values, IS_LINK: self._are_among(every)})
+        return pa.table({**values, IS_LINK: np.arange(len(every)) < len(self)})
 
     def to_pandas(self, columns: str = "short", *, judged: bool = False) -> Any:
         """The links as a pandas frame.
@@ -396,29 +426,14 @@ class Links(Tabled):
         if Path(path).suffix.lower() == ".parquet":
             if columns == "short":
                 raise InputError("Parquet files have all columns; write CSV for the short ones.")
-            written = self._judged_columns()
+            every = self.considered
+            written = every.all_columns()
+            if len(every) > len(self):
+                first = {name: written[name] for name in ("a", "b", "probability")}
+                written = {**first, IS_LINK: np.arange(len(every)) < len(self), **written}
         else:
             written = self.all_columns() if columns == "all" else self.short_columns(rows=True)
         links_files.write(path, written, self._metadata())
-
-    def _are_among(self, every: Links) -> np.ndarray:
-        """Which of the judged pairs are these links."""
-        n_b = max(self.summary.n_b, 1)
-        return np.isin(pair_keys(every.pairs, n_b), pair_keys(self.pairs, n_b))
-
-    def _judged_columns(self) -> dict[str, np.ndarray]:
-        """The table of all judged pairs, or of the links alone where no others are known.
-
-        Links that were changed since, as by a review, are no part of what was judged then: they are saved alone.
-        """
-        every = self.considered
-        if every is not None:
-            linked = self._are_among(every)
-            mine, theirs = self.columns(), every.columns()
-            if list(mine) == list(theirs) and all(_same(theirs[name][linked], each) for name, each in mine.items()):
-                first = {name: theirs[name] for name in ("a", "b", "probability")}
-                return {**first, IS_LINK: linked, **every.all_columns()}
-        return self.all_columns()
 
     @classmethod
     def load(cls, path: str | Path) -> Links:
@@ -439,18 +454,21 @@ class Links(Tabled):
         if not isinstance(options, dict) or not isinstance(trace, dict):
             raise InputError("Its options and its trace have to be named values; save the links again.")
         summary = Summary.from_dict(metadata.get("summary", {}))
-        linked = columns.pop(IS_LINK, None)
+        linked = columns.pop(IS_LINK, np.ones(len(columns["a"]), bool))
+        if linked.sum() != summary.n_links:
+            found = plural(int(linked.sum()), "pair")
+            raise InputError(f"There are {found} but the summary says {summary.n_links:,}; they must agree.")
+        order = np.argsort(~linked, kind="stable")  # the links first
+        columns = {name: values[order] for name, values in columns.items()}
         left, right, probability = (columns.pop(name) for name in ("a", "b", "probability"))
         row_a, row_b = columns.pop("row_a", None), columns.pop("row_b", None)
         texts = {name: columns.pop(name) for name in TEXTS if name in columns and columns[name].dtype == object}
         check_trace(trace, summary.n_a, summary.n_b)
         check_rows(columns, summary.n_a, summary.n_b)
-        if linked is not None:  # it is sorted with the others, and taken out again
-            columns[_MARK] = linked
-        every = cls(
+        return cls(
             pairs=np.column_stack([left if row_a is None else row_a, right if row_b is None else row_b]),
             probability=probability,
-            summary=summary if linked is None else summary_of_first(summary, probability, ranges=False),
+            summary=summary,
             evidence=columns,
             ids_a=None if row_a is None else left,
             ids_b=None if row_b is None else right,
@@ -458,7 +476,6 @@ class Links(Tabled):
             trace=trace,
             texts=texts or None,
         )
-        return every if linked is None else every.some(every.evidence.pop(_MARK), summary, considered=every)
 
     def _metadata(self) -> dict[str, Any]:
         summary = self.summary.to_dict()
@@ -478,6 +495,17 @@ def check_columns(columns: str | None) -> None:
         raise InputError(f"The columns {columns!r} are unknown; they are {' or '.join(COLUMNS)}.")
 
 
+def _chosen(judged: dict[str, Any], rows: slice | np.ndarray) -> dict[str, Any]:
+    """Everything that has a value for each judged pair, of these ones."""
+
+    def of(values: Any) -> Any:
+        if isinstance(values, dict):
+            return {name: column[rows] for name, column in values.items()}
+        return values[rows] if isinstance(values, np.ndarray) else values  # texts are looked up by row
+
+    return {name: of(values) for name, values in judged.items()}
+
+
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
@@ -495,7 +523,7 @@ def _check_pairs(pairs: np.ndarray, probability: np.ndarray, summary: Summary) -
         raise InputError(
             f"There are {plural(n, 'pair')} and probabilities of shape {probability.shape}; give one for each."
         )
-    if summary.n_links != n:
+    if summary.n_links > n:
         raise InputError(f"There are {plural(n, 'pair')} but the summary says {summary.n_links:,}; they must agree.")
     wrong = np.flatnonzero(~((probability >= 0) & (probability <= 1)))
     if len(wrong):

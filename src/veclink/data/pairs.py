@@ -161,31 +161,24 @@ def resolve_pairs(pairs: Any, a: Collection, b: Collection, *, what: str = "seed
     return rows
 
 
-@dataclass(frozen=True, eq=False)
-class KnownPairs:
-    """Pairs that can be used, and those that contradict one another."""
+def resolve_seeds(pairs: Any, a: Collection, b: Collection, *, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Known pairs that can be used (m, 2), and those that contradict one another (c, 2): nobody knows which is right.
 
-    rows: np.ndarray  # (m, 2) rows of the two collections, each at most once, in the order given
-    contradicting: np.ndarray  # (c, 2) all pairs of the rows that were given more than one partner, each pair once
-
-
-def resolve_seeds(pairs: Any, a: Collection, b: Collection, *, strict: bool = False) -> KnownPairs:
-    """Known pairs, without those that contradict one another: nobody knows which of those is right.
+    Both are pairs of rows in rising order, so that what is drawn from them does not depend on the order of a file.
 
     A pair that is given twice counts once. Whatever else `resolve_pairs` refuses is refused, and so are pairs that
     all contradict one another; with `strict`, repeated and contradicting pairs too.
     """
     if strict:
-        return KnownPairs(resolve_pairs(pairs, a, b), np.empty((0, 2), np.int64))
+        return np.unique(resolve_pairs(pairs, a, b), axis=0), np.empty((0, 2), np.int64)
     rows, written = _rows_as_written(pairs, a, b, "seeds")
-    _, first = np.unique(rows, axis=0, return_index=True)
-    once = rows[np.sort(first)]
+    once = np.unique(rows, axis=0)
     is_torn = np.any([np.isin(side, side[repeated(side)]) for side in once.T], axis=0)
     if is_torn.all():
         raise InputError(
             f"All of the {len(once):,} seeds contradict one another: {named(written)}; keep one pair for each row."
         )
-    return KnownPairs(once[~is_torn], once[is_torn])
+    return once[~is_torn], once[is_torn]
 
 
 def _rows_as_written(pairs: Any, a: Collection, b: Collection, what: str) -> tuple[np.ndarray, list[tuple[Any, Any]]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from veclink.data.links import Links
 from veclink.data.pairs import lookup
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.copies import Groups, copy_groups, without_copies
@@ -74,23 +73,20 @@ class Grouped:
             stand = stand[np.sort(first)]
         return stand
 
-    def expanded(self, links: Links) -> Links:
-        """The links with all rows of both groups, each as probable as the one that was found."""
-        if links.considered is not None:
-            links = replace(links, considered=self.expanded(links.considered))
-        rows_a, rows_b = links.pairs.T
-        of_a, of_b = self.left.members(rows_a), self.right.members(rows_b)
-        pairs, source = _products(of_a, of_b)
-        evidence = {name: column[source] for name, column in links.evidence.items()}
-        return replace(
-            links,
-            pairs=pairs,
-            probability=links.probability[source],
-            summary=replace(links.summary, n_links=len(pairs)),
-            evidence=evidence,
-            ids_a=self.left.cloud.collection.ids_at(pairs[:, 0]),
-            ids_b=self.right.cloud.collection.ids_at(pairs[:, 1]),
-        )
+    def expanded(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Every row of the one group with every row of the other, for pairs of rows that stand for groups (n, 2).
+
+        Gives pairs (p, 2), and which of the given ones each is of (p,), ascending.
+        """
+        rows_a, at_a = self.left.members(pairs[:, 0])
+        rows_b, at_b = self.right.members(pairs[:, 1])
+        sizes_a, sizes_b = np.diff(at_a), np.diff(at_b)
+        counts = sizes_a * sizes_b
+        source = np.repeat(np.arange(len(counts)), counts)
+        place_in_a, place_in_b = np.divmod(_within(counts), sizes_b[source])
+        left = rows_a[at_a[source] + place_in_a]
+        right = rows_b[at_b[source] + place_in_b]
+        return np.column_stack([left, right]), source
 
 
 def grouped(a: Cloud, b: Cloud) -> Grouped:
@@ -101,24 +97,6 @@ def grouped(a: Cloud, b: Cloud) -> Grouped:
 def _without_copies(cloud: Cloud) -> WithoutCopies:
     groups = copy_groups(cloud)
     return WithoutCopies(without_copies(cloud, groups), groups, cloud.rows)
-
-
-def _products(
-    of_a: tuple[np.ndarray, np.ndarray], of_b: tuple[np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Every row of group i of A with every row of group i of B: pairs (p, 2), and the i of each (p,).
-
-    of_a, of_b: the rows of all groups, and where each group starts among them.
-    """
-    rows_a, at_a = of_a
-    rows_b, at_b = of_b
-    sizes_a, sizes_b = np.diff(at_a), np.diff(at_b)
-    counts = sizes_a * sizes_b
-    source = np.repeat(np.arange(len(counts)), counts)
-    place_in_a, place_in_b = np.divmod(_within(counts), sizes_b[source])
-    left = rows_a[at_a[source] + place_in_a]
-    right = rows_b[at_b[source] + place_in_b]
-    return np.column_stack([left, right]), source
 
 
 def _within(sizes: np.ndarray) -> np.ndarray:

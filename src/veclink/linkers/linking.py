@@ -6,39 +6,44 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veclink.backends import chosen_device, machines_at
+from veclink.backends import CloudPair, chosen_device, look_on, machines_at, placed_clouds
 from veclink.data.agreement import ColumnMatches, match_column, most_matches
-from veclink.data.collection import Collection, digest, fingerprint
+from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.pairs import KnownPairs, resolve_seeds
-from veclink.data.summary import NOT_LINKABLE, judged_anew, with_ranges
-from veclink.data.titles import texts_of
+from veclink.data.pairs import resolve_seeds
+from veclink.data.summary import NOT_LINKABLE
 from veclink.data.words import Reason
-from veclink.errors import InputError, named
-from veclink.geometry.clouds import Cloud
+from veclink.errors import InputError, named, plural
+from veclink.geometry.clouds import Cloud, prepare
 from veclink.linkers.anchors import (
     Anchors,
     anchors_from_column,
     anchors_from_links,
     anchors_from_pairs,
     anchors_from_vectors,
+    no_pairs,
 )
-from veclink.linkers.checkpoint import Watch
-from veclink.linkers.copies import Grouped
-from veclink.linkers.earlier import earlier_pairs
-from veclink.linkers.options import OPTIONS, Options, differing, options_of, plain
-from veclink.linkers.run import Run
+from veclink.linkers.checkpoint import Checkpoint, Watch, fingerprint
+from veclink.linkers.copies import Grouped, grouped
+from veclink.linkers.geh.linker import geh
+from veclink.linkers.options import OPTIONS, Options, SpanOptions, differing, options_of, plain
+from veclink.linkers.result import Decision, links_of
+from veclink.linkers.span.constants import MIN_POOL
+from veclink.linkers.span.kernel_clouds import kernel_clouds
+from veclink.linkers.span.linker import span
 from veclink.matching.cpu import is_compiled
 from veclink.progress import COMPILING, Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
 from veclink.threads import computing
 
+if TYPE_CHECKING:
+    from veclink.backends.ray_clouds import Cluster
+
 METHODS = tuple(OPTIONS)
-SHOWN_SEEDS = 5  # of those that look wrong, whose texts are told
 Source = np.ndarray | Collection | str | Path
 
 
@@ -130,70 +135,40 @@ def link(
     with computing(threads), machines_at(cluster, device) as machines:
         if machines is not None:
             place = "cpu"  # what a cluster computes on is its own matter
-        run = Run(chosen, place, memory, random_state, machines, told)
         opened = partial(open_collection, memory=memory, progress=progress)
         reads = seeds_by is not None
         left = opened(a, payload=reads if payload_a is None else payload_a)
         right = opened(b, payload=reads if payload_b is None else payload_b)
-        known = None if seeds is None else resolve_seeds(seeds, left, right, strict=strict)
+        known, torn = (None, no_pairs()) if seeds is None else resolve_seeds(seeds, left, right, strict=strict)
         matches = None if seeds_by is None else match_column(seeds_by, left, right)
         earlier = None if continued is None else earlier_pairs(continued, left, right)
-        clouds = run.prepared(left, right, skip_zero)
+        asked: dict[str, Any] = {"centre": chosen.centred, "skip_zero": skip_zero, "look": look_on(place)}
+        clouds = prepare(left, side="A", **asked), prepare(right, side="B", **asked)
         zero_a, zero_b = (len(cloud.collection) - len(cloud) for cloud in clouds)
-        groups = run.grouped(*clouds)
+        left_out = [Reason("zero_rows", a=zero_a, b=zero_b)] if zero_a or zero_b else []
+        groups, many = _grouped(*clouds, chosen), isinstance(chosen, SpanOptions) and not chosen.one_to_one
+        copies = (0, 0) if groups is None else groups.copies
         if groups is not None:
             clouds = groups.clouds
-        if earlier is not None:
-            given: Anchors | None = anchors_from_links(*clouds, earlier, random_state)
-        elif matches is not None:
-            pairs = matches.pairs if groups is None else groups.seeds(matches.pairs)
-            given = anchors_from_column(*clouds, replace(matches, pairs=pairs), random_state)
-        else:
-            given = _anchors(*clouds, _stand_for(known, groups), anchors)
-        watch = Watch(progress, run.checkpoint(checkpoint, *clouds, given))
+            left_out.insert(0, Reason("copies", a=copies[0], b=copies[1], linked=many))
+        given = _start(clouds, groups, random_state, known, matches, earlier, anchors)
+        name = "" if checkpoint is None else fingerprint(*clouds, given, {"method": method, "device": place, **told})
+        watch = Watch(progress, None if checkpoint is None else Checkpoint(checkpoint, name))
         _tell_of_compiling(place, progress)
-        links = run.links(*clouds, given, watch)
-        if groups is not None:
-            links = run.with_copies(links, groups)
-        if zero_a or zero_b:
-            links = _with_reason(links, Reason("zero_rows", a=zero_a, b=zero_b))
+        found = _decided(chosen, clouds, given, watch, place, memory, random_state, machines)
         if watch.checkpoint is not None:
             watch.checkpoint.clear()
-    if given is None and links.summary.verdict == NOT_LINKABLE:
-        links = _with_hint(links, left, right)
+    why = [*found.verdict.why, *left_out]
+    if given is None and found.verdict.name == NOT_LINKABLE:
+        why = _with_hint(why, left, right)
     if seeds_by is not None:
-        links = _with_column(links, matches, given)
-    links = with_agreement(links, left, right)
-    links = with_texts(links, left, right)
-    judged = links.considered or links
-    summary = replace(
-        links.summary,
-        vectors=(fingerprint(left), fingerprint(right)),
-        found=digest(judged.pairs, judged.probability),
-        contradicting_seeds=() if known is None else _ascending(known.contradicting).tolist(),
-        seconds=time.perf_counter() - began,
-    )
-    return replace(links, summary=judged_anew(with_ranges(summary, links.probability)))
-
-
-def with_agreement(links: Links, a: Collection, b: Collection) -> Links:
-    """The links, and in how many of them the payload of the two collections says the same, where it can be compared."""
-    summary = replace(links.summary, agreement=links.agreement_with(a, b))
-    return replace(links, summary=summary)
-
-
-def with_texts(links: Links, a: Collection, b: Collection) -> Links:
-    """The links, with what the payload calls rows, those of seeds that look wrong too."""
-    texts, considered, why = texts_of(a, b), links.considered, list(links.summary.why)
-    if considered is not None:
-        considered = replace(considered, texts=texts)  # `at` takes its links from there
-    wrong = texts.of(np.array(links.summary.wrong_seeds[:SHOWN_SEEDS], np.int64).reshape(-1, 2), {})
-    if len(wrong) == 2:  # both sides have texts
-        hardly = "more_pairs_hardly_help"
-        why = [Reason(hardly, texts=True) if each.code == hardly else each for each in why]
-        if links.summary.wrong_seeds:
-            why.append(Reason("texts_of_wrong_seeds", pairs=np.column_stack([*wrong.values()]).tolist()))
-    return replace(links, texts=texts, considered=considered, summary=replace(links.summary, why=tuple(why)))
+        if matches is None or given is None:
+            why.append(Reason("no_column"))
+        else:
+            found.trace["seeds_by"] = {"columns": matches.columns, "matches": len(matches), "used": len(given)}
+            why.append(Reason("started_from_column", used=len(given), rows=len(matches), values=matches.name))
+    about = {"why": why, "copies": copies, "contradicting_seeds": torn.tolist()}
+    return links_of(found, *clouds, groups if many else None, told, began, **about)
 
 
 def _tell_of_compiling(device: str, progress: ProgressListener | None) -> None:
@@ -223,52 +198,101 @@ def _check_start(method: str, believed: tuple[Any, Any], doubted: tuple[Any, Any
         )
 
 
-def _with_hint(links: Links, a: Collection, b: Collection) -> Links:
-    """The links of a run from nothing that found none, with a word on the columns that it could have started from."""
-    best = most_matches(a, b)
-    if best is not None:
-        links = _with_reason(links, best.hint)
-    if a.payload is None or b.payload is None or (best is not None and best.is_enough):
-        return links
-    nothing, without = Reason("next", way="nothing"), Reason("next", way="no column")
-    why = tuple(without if each == nothing else each for each in links.summary.why)
-    return replace(links, summary=replace(links.summary, why=why))
+def earlier_pairs(links: Links | str | Path, a: Collection, b: Collection) -> np.ndarray:
+    """Rows (m, 2) of the two collections that earlier links name and that are still there.
+
+    By ids where the links and a collection have them; else by row, which a collection with fewer rows cannot have.
+    """
+    found = links if isinstance(links, Links) else Links.load(links)
+    before_a, before_b = found.pairs.T
+    rows_a = _rows_now(before_a, found.ids_a, found.summary.n_a, a, "A")
+    rows_b = _rows_now(before_b, found.ids_b, found.summary.n_b, b, "B")
+    pairs = np.column_stack([rows_a, rows_b])
+    is_sure = found.probability >= 0.5  # less probable links are no start
+    there = is_sure & (pairs >= 0).all(axis=1)
+    count = np.count_nonzero(there)
+    if count < MIN_POOL:
+        raise InputError(
+            f"Of {plural(len(found), 'earlier link')}, {count:,} are probable and name rows that are still "
+            f"there, and a run goes on from {MIN_POOL}; check the collections, or start from seeds."
+        )
+    return pairs[there]
 
 
-def _with_reason(links: Links, reason: Reason) -> Links:
-    return replace(links, summary=replace(links.summary, why=(*links.summary.why, reason)))
+def _rows_now(rows: np.ndarray, ids: np.ndarray | None, size: int, collection: Collection, side: str) -> np.ndarray:
+    """The row of each linked object (n,) in a collection that had so many rows; −1 where it is gone."""
+    if ids is None or collection.ids is None:
+        if len(collection) < size:
+            raise InputError(
+                f"{side} has {len(collection):,} rows and had {size:,} when the links were made, and no ids to find "
+                "them by; give a collection that has grown, or one with ids."
+            )
+        return rows
+    place = {key: row for row, key in enumerate(collection.ids.tolist())}
+    return np.array([place.get(key, -1) for key in ids.tolist()], np.int64)
 
 
-def _with_column(links: Links, matches: ColumnMatches | None, used: Anchors | None) -> Links:
-    """The links, with a word on the column that they were started from."""
-    if matches is None or used is None:
-        return _with_reason(links, Reason("no_column"))
-    taken = {"columns": matches.columns, "matches": len(matches), "used": len(used)}
-    started = Reason("started_from_column", used=len(used), rows=len(matches), values=matches.name)
-    return replace(_with_reason(links, started), trace={**links.trace, "seeds_by": taken})
-
-
-def _stand_for(known: KnownPairs | None, groups: Grouped | None) -> np.ndarray | None:
-    """The known pairs (m, 2), those of copies by the rows that stand for them; in whatever order they were given."""
-    if known is None:
+def _grouped(a: Cloud, b: Cloud, options: Options) -> Grouped | None:
+    """The clouds without their copies; None where there are none, or where they are to stay."""
+    if not isinstance(options, SpanOptions) or not options.group_copies:
         return None
-    ascending = _ascending(known.rows)
-    return ascending if groups is None else groups.seeds(ascending)
+    groups = grouped(a, b)
+    return groups if any(groups.copies) else None
 
 
-def _ascending(pairs: np.ndarray) -> np.ndarray:
-    """Pairs of rows (m, 2) by row of A, then of B: what is drawn from them does not depend on a file's order."""
-    rows_a, rows_b = pairs.T
-    order = np.lexsort((rows_b, rows_a))
-    return pairs[order]
-
-
-def _anchors(a: Cloud, b: Cloud, pairs: np.ndarray | None, anchors: tuple[Source, Source] | None) -> Anchors | None:
-    """What was given, in the geometry of the clouds; None where nothing was."""
-    if pairs is not None:
-        return anchors_from_pairs(a, b, pairs)
+def _start(
+    clouds: tuple[Cloud, Cloud],
+    groups: Grouped | None,
+    random_state: int,
+    seeds: np.ndarray | None,
+    matches: ColumnMatches | None,
+    earlier: np.ndarray | None,
+    anchors: tuple[Source, Source] | None,
+) -> Anchors | None:
+    """What was given, in the geometry of the clouds, copies by the rows that stand for them; None for nothing."""
+    if earlier is not None:
+        return anchors_from_links(*clouds, earlier, random_state)
+    if matches is not None:
+        pairs = matches.pairs if groups is None else groups.seeds(matches.pairs)
+        return anchors_from_column(*clouds, replace(matches, pairs=pairs), random_state)
+    if seeds is not None:
+        return anchors_from_pairs(*clouds, seeds if groups is None else groups.seeds(seeds))
     if anchors is None:
         return None
     if not isinstance(anchors, (tuple, list)) or len(anchors) != 2:
         raise InputError("Anchors are two sets of vectors, one for each side; give (anchors of A, anchors of B).")
-    return anchors_from_vectors(a, b, open_collection(anchors[0]), open_collection(anchors[1]))
+    return anchors_from_vectors(*clouds, open_collection(anchors[0]), open_collection(anchors[1]))
+
+
+def _decided(
+    options: Options,
+    clouds: tuple[Cloud, Cloud],
+    anchors: Anchors | None,
+    watch: Watch,
+    device: str,
+    memory: int | str | None,
+    random_state: int,
+    cluster: Cluster | None,
+) -> Decision:
+    """What the method finds."""
+    if not isinstance(options, SpanOptions):
+        assert anchors is not None, "_check_start asks for them"
+        asked: dict[str, Any] = {"memory": memory, "device": device, "random_state": random_state, "watch": watch}
+        return geh(*clouds, anchors, options, **asked).decided(len(anchors))
+    if options.signature == "kernel":
+        placed: CloudPair = kernel_clouds(*clouds, options, device)
+    else:
+        placed = placed_clouds(*clouds, device, memory, k=options.k, ridge=options.ridge, cluster=cluster)
+    if anchors is not None and anchors.pairs is not None:
+        left, right = placed.vectors(anchors.pairs)  # to the last bit as the device has them
+        anchors = replace(anchors, left=left, right=right)
+    return span(placed, anchors, options, random_state=random_state, watch=watch)
+
+
+def _with_hint(why: list[Reason], a: Collection, b: Collection) -> list[Reason]:
+    """The reasons of a run from nothing that found none, with a word on the columns that it could have started from."""
+    best = most_matches(a, b)
+    if a.payload is not None and b.payload is not None and (best is None or not best.is_enough):
+        nothing = Reason("next", way="nothing")
+        why = [Reason("next", way="no column") if each == nothing else each for each in why]
+    return why if best is None else [*why, best.hint]

@@ -10,7 +10,6 @@ allows for that; how often its ranges hold is in `bench/results/experiments/cove
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -27,7 +26,7 @@ from veclink.errors import named
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.nearest import EXCLUDED
 from veclink.geometry.signatures import RIDGE
-from veclink.linkers.anchors import Anchors, anchors_from_pairs
+from veclink.linkers.anchors import Anchors, anchors_from_pairs, no_pairs
 from veclink.linkers.linking import link
 from veclink.linkers.outlier_seeds import held_out_shares
 from veclink.linkers.span.constants import MIN_DIM_FOR_SEED_CHECK
@@ -163,7 +162,7 @@ def probe(
         Called with the progress. True shows it.
     """
     left, right = open_collection(a), open_collection(b)
-    known = None if seeds is None else resolve_seeds(seeds, left, right)
+    known, torn = (None, no_pairs()) if seeds is None else resolve_seeds(seeds, left, right)
     rng = np.random.default_rng(random_state)
     clouds = prepare(left, skip_zero=True, side="A"), prepare(right, skip_zero=True, side="B")
     how: dict[str, Any] = {"random_state": random_state}
@@ -172,17 +171,16 @@ def probe(
     how |= {"device": device, "progress": heard(progress)}
     ahead = start = checked = None
     if forecast and not same.same:
-        ahead = forecast_links(*clouds, None if known is None else known.rows, **how)
+        ahead = forecast_links(*clouds, known, **how)
         start = try_start(*clouds, **how) if ahead is None else None
     if known is not None:
         wrong = None if ahead is None else ahead.wrong_seeds
-        checked = check_seeds(*clouds, anchors_from_pairs(*clouds, known.rows), wrong, rng)
+        checked = check_seeds(*clouds, anchors_from_pairs(*clouds, known), wrong, rng)
     if start is not None:
         verdict, state = verdict_of_start(start, min(each.dimension for each in sides))
     else:
         verdict, state = _verdict(same, checked, ahead)
     sentence = say("probed", state=state, ahead=ahead, start=start, seeds=checked)
-    torn = () if known is None else known.contradicting.tolist()
     remarks = _remarks(sides, torn, checked, whole=ahead is not None and ahead.whole)
     found = Probe(*sides, same, checked, ahead, verdict, sentence, tuple(remarks), start)
     return replace(found, remarks=(say("next", way="nothing"), *remarks)) if found.is_open else found
@@ -213,7 +211,7 @@ def _verdict(same: SameSpace, seeds: SeedCheck | None, ahead: Forecast | None) -
 
 
 def _remarks(
-    sides: tuple[Inspection, Inspection], torn: Sequence[Any], seeds: SeedCheck | None, *, whole: bool
+    sides: tuple[Inspection, Inspection], torn: np.ndarray, seeds: SeedCheck | None, *, whole: bool
 ) -> list[str]:
     told = []
     for letter, side in zip("AB", sides, strict=True):
@@ -232,8 +230,8 @@ def _remarks(
         told.append(f"{len(seeds.suspects):,} of the {seeds.count:,} seeds look wrong: {seen}.")
     if seeds.count < SAFE:
         told.append(f"There are {seeds.count:,} seeds; {SAFE} or more make the start safe.")
-    if torn:
-        pairs = named(list(map(tuple, torn)))
+    if len(torn):
+        pairs = named([tuple(pair) for pair in torn.tolist()])
         told.append(f"{len(torn):,} seeds contradict one another, by row {pairs}: linking uses none of them.")
     return told
 

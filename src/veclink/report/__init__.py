@@ -55,7 +55,7 @@ def save_report(
         truth = None if truth is None else resolve_pairs(truth, left, right, what="truth")
         agreement = links.agreement_with(left, right) if links.summary.agreement is None else None
         if agreement is not None and not agreement.fits:  # a payload that came after linking, and looks shuffled
-            links = replace(links, summary=replace(links.summary, agreement=agreement))
+            links = links.told(replace(links.summary, agreement=agreement))
     _write(path, "report.html", SCRIPTS, **gather(links, left, right, truth=truth))
 
 

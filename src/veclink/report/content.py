@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -56,7 +56,7 @@ def gather(
     links: Links, a: Collection | None, b: Collection | None, *, truth: np.ndarray | None = None
 ) -> dict[str, Any]:
     """All that the report of `links` shows, by the names that `report.html` has for it."""
-    summary, source, found = links.summary, candidates(links), estimate(links)
+    summary, source, found = links.summary, links.considered, estimate(links)
     n, sides = len(source), {"a": a, "b": b}
     most = 120_000  # pairs with all their evidence; of more, those nearest to the threshold
     first = min(max(len(links) - most // 2, 0), max(n - most, 0))
@@ -109,11 +109,11 @@ def examples(
     links: Links, a: Collection | None, b: Collection | None, truth: np.ndarray | None, *, sure: int, doubtful: int
 ) -> list[Example]:
     """So many sure and doubtful links, and the pair that came closest to being a link, the surest first."""
-    source = candidates(links)
-    chosen = typical(replace(links, considered=source), sure, doubtful)
+    source = links.considered
+    chosen = typical(links, sure, doubtful)
     ranks = np.array([rank for _, rank in chosen], np.int64)
     right = None if truth is None else _in_truth(source, truth)
-    traced, titles, rivals = replace(source, trace=links.trace), [], []
+    titles, rivals = [], []
     for column, (side, collection) in enumerate((("a", a), ("b", b))):
         own = source.pairs[ranks, column]
         rival = source.evidence.get(f"rival_{side}", np.full(len(source), -1))[ranks]
@@ -127,17 +127,11 @@ def examples(
             title_a=titles[0][i],
             title_b=titles[1][i],
             probability=float(source.probability[rank]),
-            doubt="" if kind == "sure" else in_words(traced, rank, rivals[0][i], rivals[1][i]),
+            doubt="" if kind == "sure" else in_words(source, rank, rivals[0][i], rivals[1][i]),
             right=None if right is None else bool(right[rank]),
         )
         for i, (kind, rank) in enumerate(chosen)
     ]
-
-
-def candidates(links: Links) -> Links:
-    """All pairs that the run considered, where they are there and begin with the links."""
-    whole = links.considered
-    return whole if whole is not None and np.array_equal(whole.pairs[: len(links)], links.pairs) else links
 
 
 def known_ids(links: Links, side: str) -> dict[int, str]:

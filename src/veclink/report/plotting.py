@@ -40,13 +40,13 @@ def plot_links(links: Links) -> Any:
 
 def _probabilities(axes: Any, links: Links) -> None:
     edges = np.linspace(0, 1, 21)
-    axes.hist((links.considered or links).probability, edges, color="0.8", label="considered")
+    axes.hist(links.considered.probability, edges, color="0.8", label="considered")
     axes.hist(links.probability, edges, color="C0", label="links")
     axes.set(title="How sure", xlabel="probability", ylabel="pairs")
 
 
 def _threshold(axes: Any, links: Links) -> None:
-    right = np.cumsum((links.considered or links).probability)
+    right = np.cumsum(links.considered.probability)
     kept = np.arange(1, len(right) + 1)
     axes.plot(kept, right / kept, label="estimated precision")
     axes.plot(kept, np.minimum(1.0, right / links.summary.overlap), label="estimated recall")

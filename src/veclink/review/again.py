@@ -113,7 +113,7 @@ def without(links: Links, pairs: list[Pair]) -> Links:
     summary = links.summary
     if summary.precision is not None:
         summary = judged_anew(with_ranges(with_shares(summary, probability), probability))
-    return links.some(kept, replace(summary, n_links=len(probability), agreement=None), considered=None)
+    return links.some(kept, replace(summary, n_links=len(probability), agreement=None))
 
 
 def _compared(old: Links, new: Links, seeds: int, left_out: int, vetoed: int) -> str:

@@ -146,7 +146,7 @@ def learn(links: Links, clouds: CloudPair, a: Cloud, b: Cloud, random_state: int
         Draws the folds and the samples.
     """
     rng = np.random.default_rng(random_state)
-    judged = links if links.considered is None else links.considered
+    judged = links.considered
     pool = places_of(judged.pairs, a, b)
     there = (pool >= 0).all(axis=1)  # copies and zero vectors are not
     for column in pool.T:  # of several pairs of a row the surest

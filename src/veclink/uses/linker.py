@@ -157,7 +157,7 @@ class Linker:
         plain = SpanOptions()
         clouds = placed_clouds(*groups.clouds, "cpu", options.get("memory"), k=plain.k, ridge=plain.ridge)
         knowledge = learn(links, clouds, *groups.clouds, random_state)
-        unmarked = replace(links, summary=replace(links.summary, vectors=None))  # which were looked at before
+        unmarked = links.told(replace(links.summary, vectors=None))  # which were looked at before
         # the blend is small, and of all kinds the one whose neighbours agree best with the partners' where there are
         # more links than dimensions (docs/merging.md)
         how: dict[str, Any] = {"map": "blend", "check": False, "random_state": random_state}
@@ -419,7 +419,7 @@ class Linker:
 
     def _judged_ids(self, side: int) -> np.ndarray | None:
         """The ids of one side of all judged pairs."""
-        every = self.links.considered or self.links
+        every = self.links.considered
         return (every.ids_a, every.ids_b)[side]
 
     def _names_fit(self, batch: Collection, side: int, rows: slice) -> bool:
@@ -427,7 +427,7 @@ class Linker:
         ids = self._judged_ids(side)
         if ids is None or batch.ids is None:
             return True
-        column = (self.links.considered or self.links).pairs[:, side]
+        column = self.links.considered.pairs[:, side]
         inside = (column >= rows.start) & (column < rows.stop)
         return np.array_equal(ids[inside].astype(str), batch.ids[column[inside] - rows.start].astype(str))
 
@@ -508,7 +508,7 @@ class Linker:
         left, right = (self._whole(at, progress) for at in (0, 1))
         options = {**self.options, "progress": progress}
         links = link(left, right, continued=self.links, **options)
-        links = replace(links, summary=replace(links.summary, found=self.links.summary.found))
+        links = links.told(replace(links.summary, found=self.links.summary.found))
         again = self.learned(links, left, right, self.sources, **options)
         first, second = (
             replace(side, parts=tuple(replace(part, account=None) for part in old.parts))

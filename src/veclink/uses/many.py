@@ -167,7 +167,7 @@ def reconcile(pairwise: Mapping[Pair, Links], m: int) -> ManyLinks:
     near: Near = defaultdict(dict)
     for (i, j), links in pairwise.items():
         # all pairs that a run considered; none where the collections do not link
-        source = links.considered if links.considered is not None and len(links) else links
+        source = links.considered if len(links) else links
         likely = source.probability >= 0.02
         for (row_i, row_j), chance in zip(
             source.pairs[likely].tolist(), source.probability[likely].tolist(), strict=True

@@ -318,7 +318,7 @@ def as_links(known: Links, knowledge: Knowledge, side: int, judged: Judged) -> L
     that pair is the more probable one, or a link itself and clearly ahead: a copy of a row that is known takes nothing
     away, and neither does a pair that is too improbable to be a link.
     """
-    account, every = judged.account, known.considered or known
+    account, every = judged.account, known.considered
     partner = judged.other.rows[judged.places]
     surer = judged.probability > np.append(every.probability, 0.0)[_places(every, 1 - side, partner)]
     # a copy of a known row scores like that row; chosen on copies of linked rows of the sample
@@ -370,8 +370,7 @@ def _down_to(considered: Links, least: float, overlap: float) -> Links:
     """The judged pairs that are at least so probable as links, with their estimates."""
     kept = slice(int((considered.probability >= least).sum()))
     about = replace(considered.summary, overlap=overlap, overlap_range=None, seconds=None)
-    summary = judged_anew(summary_of_first(about, considered.probability[kept]))
-    return considered.some(kept, summary, considered=considered)
+    return considered.told(judged_anew(summary_of_first(about, considered.probability[kept])))
 
 
 def of_batch(links: Links, knowledge: Knowledge, side: int, rows: slice) -> Links:
@@ -379,7 +378,7 @@ def of_batch(links: Links, knowledge: Knowledge, side: int, rows: slice) -> Link
 
     Nothing else is said of them than what the linker holds: a run that is repeated writes the same file.
     """
-    every = links.considered or links
+    every = links.considered
     column = every.pairs[:, side]
     inside = (column >= rows.start) & (column < rows.stop)
     size = rows.stop - rows.start
@@ -403,7 +402,7 @@ def of_batch(links: Links, knowledge: Knowledge, side: int, rows: slice) -> Link
     )
     chosen = {name: values[inside] for name, values in every.evidence.items() if not _OF_THE_FIT.fullmatch(name)}
     pairs = every.pairs[inside] - _turned(side, rows.start, 0)
-    considered = every.some(inside, summary, pairs=pairs, evidence=chosen, considered=None, trace={})
+    considered = every.some(inside, summary, pairs=pairs, evidence=chosen, trace={})
     return _down_to(considered, links.probability[-1] if len(links) else 1.0, account["overlap"])
 
 
@@ -419,7 +418,7 @@ def _joined_links(links: Links, fresh: Links, side: int, start: int) -> Links:
 
     start: the row of its side that the first of the new rows becomes.
     """
-    before, after = links.considered or links, fresh.considered or fresh
+    before, after = links.considered, fresh.considered
     stays = ~np.isin(before.pairs[:, 1 - side], after.pairs[:, 1 - side])
     kinds = after.evidence | before.evidence
 

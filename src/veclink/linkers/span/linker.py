@@ -171,8 +171,9 @@ def decide(task: Task, state: State) -> Decision:
     bootstrap, candidates, calibrated = state.bootstrap, state.candidates, state.calibrated
     clouds, options, anchors = task.clouds, task.options, task.anchors
     verdict = _verdict(task, state.unaided or state)
-    outliers, rounds = bootstrap.outlier_seeds, len(bootstrap.pool.history)
-    nothing = Decision("span", verdict, overlap=calibrated.overlap, outlier_seeds=outliers, rounds=rounds)
+    wrong = task.given[np.isin(np.arange(len(task.given)), bootstrap.outlier_seeds)]
+    rounds = len(bootstrap.pool.history)
+    nothing = Decision("span", verdict, overlap=calibrated.overlap, wrong_seeds=wrong, rounds=rounds)
     if verdict.name == NOT_LINKABLE:
         return nothing
     certain = anchors is None or anchors.trusted
@@ -195,7 +196,7 @@ def decide(task: Task, state: State) -> Decision:
         kept=kept,
         overlap=shared.value,
         overlap_range=shared.range,
-        outlier_seeds=outliers,
+        wrong_seeds=wrong,
         rounds=rounds,
     )
 
