@@ -9,6 +9,8 @@ import numpy as np
 from span_papers import some_papers
 from veclink import Links, link
 from veclink.data.words import Reason
+from veclink.linkers.result import Decision, _estimates
+from veclink.linkers.verdict import Verdict
 
 
 @cache
@@ -53,3 +55,11 @@ def test_otherwise_all_rows_of_a_group_are_linked() -> None:
     twice = [(a, b) for a, b in pairs if b < count]
     assert len(twice) > 20 and all((a, b + n_b) in pairs for a, b in twice)
     assert links.summary.why[-1] == Reason("copies", a=0, b=count, linked=True)
+
+
+def test_rows_taken_for_copies_of_one_another_may_be_objects_of_their_own() -> None:
+    """Of two shops with 1,076 goods each, at most 1,064 were said to be in both."""
+    one = np.array([0.9])
+    found = Decision("span", Verdict("linkable", ()), probability=one, kept=1, overlap=5.0, overlap_range=(3.0, 6.0))
+    assert _estimates(found, (2, 4))["overlap_range"] == (3.0, 8.0)
+    assert _estimates(found, (0, 4))["overlap_range"] == (3.0, 6.0)

@@ -80,7 +80,7 @@ def links_of(
         calibration=CALIBRATION_VERSION,
         iterations=found.rounds,
         vectors=(fingerprint(left), fingerprint(right)),
-        **_estimates(found),
+        **_estimates(found, known["copies"]),
         **known,
     )
     trace, hubs = dict(found.trace), found.trace.get("hubs")
@@ -123,15 +123,19 @@ def _rows(pairs: np.ndarray, a: Cloud, b: Cloud) -> np.ndarray:
     return np.column_stack([a.rows[pairs[:, 0]], b.rows[pairs[:, 1]]])
 
 
-def _estimates(found: Decision) -> dict[str, Any]:
-    """Precision, recall and overlap of the links, and the caution that `Links.at` uses."""
+def _estimates(found: Decision, copies: tuple[int, int]) -> dict[str, Any]:
+    """Precision, recall and overlap of the links, and the caution that `Links.at` uses.
+
+    Rows taken for copies of one another, so many on either side, may be objects of their own: the range holds both.
+    """
     if found.overlap is None or not len(found.probability):
         return {}
     caution = {"caution": caution_of(float(found.probability.sum()))}
     if not found.kept:
         return caution
     precision, recall = shares(found.probability[: found.kept], found.overlap)
-    overlap = {"overlap": found.overlap, "overlap_range": found.overlap_range}
+    least, most = found.overlap_range or (found.overlap, found.overlap)
+    overlap = {"overlap": found.overlap, "overlap_range": (least, most + min(copies))}
     return {"precision": precision, "recall": recall, **overlap, **caution}
 
 
