@@ -70,7 +70,6 @@ TIERS = {
     "uses/test_linker.py": "runs",
     "uses/test_many.py": "runs",
     "uses/test_new_rows.py": "runs",
-    "uses/test_maps.py": "extras",
 }
 # What a parameter of a test says of its tier, by how it begins or ends.
 PARAMETERS = {"torch": "extras", ".safetensors": "extras", "lancedb:": "stores", "sqlite:": "stores"}
@@ -92,6 +91,8 @@ CORE = {
     "report/test_in_browser.py": ("accessible_fits_the_screen",),
     "review/test_page.py": ("twenty_links",),
     "stores/test_contract.py": ("[sqlite", "[lancedb", "[parquet"),
+    "stores/test_filters.py": ("",),
+    "stores/test_urls.py": ("urls_of",),
     "uses/test_clustering.py": ("",),
 }
 # What it leaves to `make test-all`, in the same form, beside tests with the mark `whole`. They take seconds, and what

@@ -11,7 +11,7 @@ import pytest
 
 from own_process import alone
 from veclink.errors import InputError, OutputError
-from veclink.files.atomic import written_whole
+from veclink.files.atomic import scratch_home, written_whole
 
 
 def test_a_finished_block_leaves_the_file_and_nothing_else(tmp_path: Path) -> None:
@@ -104,3 +104,8 @@ def test_what_a_killed_writer_left_goes_with_the_next_write_of_that_file(tmp_pat
     with written_whole(tmp_path / "other.txt") as temporary:
         temporary.write_text("done")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".veclink-notes", "other.txt", "out.txt"]
+
+
+def test_scratch_space_is_of_its_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VECLINK_SCRATCH", str(tmp_path / "scratch"))
+    assert stat.S_IMODE(scratch_home().stat().st_mode) == 0o700

@@ -19,7 +19,7 @@ from span_papers import Papers
 from veclink.confidence import candidates
 from veclink.data.links import Links
 from veclink.linkers import checkpoint
-from veclink.linkers.checkpoint import Checkpoint
+from veclink.linkers.checkpoint import Checkpoint, UnfinishedPass
 from veclink.linkers.linking import link
 from veclink.progress import Progress
 
@@ -96,6 +96,16 @@ def _linked(folder: Path, options: dict[str, Any], **more: Any) -> Links:
 def _uninterrupted(name: str) -> Links:
     papers = some_papers()
     return link(papers.a, papers.b, seeds=papers.seeds, **(SPAN if name == "span" else GEH))
+
+
+def test_an_unfinished_pass_is_kept_once_it_is_time_and_not_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seconds in (60.0, 0.0):
+        monkeypatch.setattr(checkpoint, "SAVE_EVERY", seconds)
+        unfinished = UnfinishedPass(Checkpoint(tmp_path, "print"))
+        unfinished.keep(1, 2, lambda: {"best": np.arange(3)})
+        assert (unfinished.load() is None) == (seconds > 0)
 
 
 @pytest.mark.parametrize(

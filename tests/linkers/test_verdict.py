@@ -83,3 +83,7 @@ def test_more_pairs_hardly_help_where_most_of_enough_do_not_come_back(
     given: int, recovered: float | None, outliers: int, said: bool
 ) -> None:
     assert (Reason("more_pairs_hardly_help") in SeedCheck(given, recovered, np.ones(outliers)).why()) == said
+
+
+def test_seeds_that_look_wrong_are_counted_with_how_sure_that_is() -> None:
+    assert SeedCheck(15, None, np.array([0.8, 0.9])).why() == [Reason("seeds_look_wrong", wrong=2, given=15, sure=0.85)]

@@ -41,6 +41,12 @@ def test_every_map_finds_a_rotation_again(kind: str, wide: int) -> None:
     assert (moved * y[300:]).sum(axis=1).min() > 0.99
 
 
+def test_a_ridge_draws_in_a_hundredth_where_all_fits() -> None:
+    x, y = turned(400, 24, 24)
+    moved = fit_map("ridge", paired(x, y), parts_of(paired(x, y))).apply(x)
+    assert np.linalg.norm(moved, axis=1).mean() == pytest.approx(1 / 1.01, abs=0.002)
+
+
 def test_local_maps_follow_a_space_that_turns_from_place_to_place() -> None:
     """Two groups of points, each turned by another rotation: one map for all cannot fit both."""
     rng = np.random.default_rng(3)
