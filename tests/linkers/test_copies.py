@@ -61,5 +61,5 @@ def test_rows_taken_for_copies_of_one_another_may_be_objects_of_their_own() -> N
     """Of two shops with 1,076 goods each, at most 1,064 were said to be in both."""
     one = np.array([0.9])
     found = Decision("span", Verdict("linkable", ()), probability=one, kept=1, overlap=5.0, overlap_range=(3.0, 6.0))
-    assert _estimates(found, (2, 4))["overlap_range"] == (3.0, 8.0)
-    assert _estimates(found, (0, 4))["overlap_range"] == (3.0, 6.0)
+    assert _estimates(found, (8, 6), (0, 2))["overlap_range"] == (3.0, 8.0)
+    assert _estimates(found, (6, 8), (0, 2))["overlap_range"] == (3.0, 6.0)

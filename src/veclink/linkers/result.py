@@ -80,7 +80,7 @@ def links_of(
         calibration=CALIBRATION_VERSION,
         iterations=found.rounds,
         vectors=(fingerprint(left), fingerprint(right)),
-        **_estimates(found, known["copies"]),
+        **_estimates(found, (len(a), len(b)), known["copies"]),
         **known,
     )
     trace, hubs = dict(found.trace), found.trace.get("hubs")
@@ -123,10 +123,10 @@ def _rows(pairs: np.ndarray, a: Cloud, b: Cloud) -> np.ndarray:
     return np.column_stack([a.rows[pairs[:, 0]], b.rows[pairs[:, 1]]])
 
 
-def _estimates(found: Decision, copies: tuple[int, int]) -> dict[str, Any]:
+def _estimates(found: Decision, sizes: tuple[int, int], copies: tuple[int, int]) -> dict[str, Any]:
     """Precision, recall and overlap of the links, and the caution that `Links.at` uses.
 
-    Rows taken for copies of one another, so many on either side, may be objects of their own: the range holds both.
+    sizes: rows of both sides without so many copies, which may be objects of their own: the range holds both.
     """
     if found.overlap is None or not len(found.probability):
         return {}
@@ -135,7 +135,8 @@ def _estimates(found: Decision, copies: tuple[int, int]) -> dict[str, Any]:
         return caution
     precision, recall = shares(found.probability[: found.kept], found.overlap)
     least, most = found.overlap_range or (found.overlap, found.overlap)
-    overlap = {"overlap": found.overlap, "overlap_range": (least, most + min(copies))}
+    more = min(np.add(sizes, copies)) - min(sizes)
+    overlap = {"overlap": found.overlap, "overlap_range": (least, float(most + more))}
     return {"precision": precision, "recall": recall, **overlap, **caution}
 
 
