@@ -48,7 +48,7 @@ from veclink.cli.shared import (
     tell,
     warn_of_payload,
 )  # fmt: skip
-from veclink.errors import needed, plural, without_secrets
+from veclink.errors import InputError, needed, plural, without_secrets
 from veclink.progress import showing_progress
 
 if TYPE_CHECKING:
@@ -496,7 +496,7 @@ def evaluate(
     from veclink.data.links import Links
     from veclink.data.pairs import evaluate as scores_of
     from veclink.data.pairs import named_pairs, score
-    from veclink.uses.linked_pairs import loaded, pairs_of
+    from veclink.uses.linked_pairs import pairs_of
 
     if (truth is None) == (by is None):
         raise typer.BadParameter("Give either known pairs (--truth) or a column (--by), and not both.")
@@ -506,8 +506,10 @@ def evaluate(
         scores = scores_of(links, truth)
         linked, true = named_pairs(links, "links"), named_pairs(truth, "truth")
         told = {**asdict(scores), "right": len(linked & true), "found": len(linked), "true": len(true)}
-        run, new = loaded(links), None
-        if isinstance(run, Links) and len(run.evidence.get("given", ())):
+        run = new = None
+        with suppress(InputError):  # plain pairs, of which none is known to be given
+            run = Links.load(links)
+        if run is not None and len(run.evidence.get("given", ())):
             given = run.evidence["given"].astype(bool)
             columns = run.columns()
             known = named_pairs((columns["a"][given], columns["b"][given]), "links")
