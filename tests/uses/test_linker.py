@@ -184,6 +184,11 @@ def test_rows_that_are_taken_in_are_rows_of_the_linker(saved: Path, tmp_path: Pa
     assert again.match(grown.b[:5], side="b", against=whole).summary.n_a == 300
 
 
+def test_nothing_is_linked_again_where_that_is_not_wanted() -> None:
+    linker = fitted().update(new_a=grown_papers().new, refit=False)  # a quarter more: else it would be
+    assert linker.sizes == (300, 300) and linker.knowledge.fitted_sizes == (240, 300)
+
+
 def test_a_batch_that_was_taken_in_is_known_whatever_came_after_it(saved: Path) -> None:
     grown = grown_papers()
     linker = Linker.load(saved)

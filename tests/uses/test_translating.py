@@ -31,6 +31,13 @@ def test_papers_that_were_not_linked_land_beside_their_true_vectors() -> None:
     assert np.mean(nearest == others[:, 1]) > 0.95
 
 
+def test_a_map_is_fitted_without_pairs_of_rows_that_have_no_direction() -> None:
+    papers = all_papers()
+    a, b, pairs = papers.a[:, :64].copy(), papers.b[:, :64].copy(), papers.truth[:KNOWN]
+    a[pairs[:2, 0]] = b[pairs[5, 1]] = 0
+    assert Translator.fit(pairs, a, b, map="procrustes", check=False).n_links == KNOWN - 3
+
+
 def test_the_quality_on_held_back_links_is_what_unseen_papers_show() -> None:
     papers, quality = all_papers(), fitted().quality
     others = papers.truth[KNOWN:]
