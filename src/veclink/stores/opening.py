@@ -121,7 +121,7 @@ def _read(
             if address.kind != "parquet_file" or address.path is None:
                 return read_store(store, payload=payload, progress=progress)
             with unchanged(address.path, ids_file(address.path)):
-                collection = read_store(store, payload=payload, progress=progress)
+                collection = read_store(store, progress=progress)  # titles of a file cost little, and check the links
                 if ids and collection.ids is None:
                     collection = replace(collection, ids=read_ids_beside(address.path))
                 return collection
