@@ -124,5 +124,5 @@ def test_two_catalogues_are_merged_and_kept_in_step() -> None:
     assert 627 <= len(merged) <= 760  # 630 objects, and some of them twice where a link is not sure
     both = [row for row in merged if row["origin"] == "both"]
     assert sum(row["a_title"] == row["b_title"] for row in both) >= 0.95 * len(both)  # joined from that on
-    today = set(titles("b", shared[320:350, 1]))
-    assert sum(row["title"] in today for row in both) >= 12
+    theirs = set(titles("b", shared[320:350, 1]))
+    assert sum(row["title"] in theirs for row in both) >= 12
