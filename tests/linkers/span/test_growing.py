@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from span_papers import cloud_pair, pool, some_papers
-from veclink.backends import CloudPair
+from veclink import Collection
+from veclink.backends import CloudPair, placed_clouds
+from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import Anchors, anchors_from_rows
+from veclink.linkers.span.centring import means_near
 from veclink.linkers.span.constants import CONVERGED
 from veclink.linkers.span.growing import Proposal, Views, grow, promote
 
@@ -47,3 +50,12 @@ def test_a_pair_held_by_all_views_but_one_is_judged_by_that_one() -> None:
     grown = promote(Views([], proposals, members, np.array([3.0, 0.0])), n_b=10, votes=0.5, limit=10)
     shares = dict(zip(map(tuple, grown.pairs.tolist()), grown.share, strict=True))
     assert shares == {(0, 0): 1.0, (2, 2): 0.5}  # (1, 1) has 1 of 4 votes
+
+
+def test_clouds_are_centred_on_what_is_near_the_pairs_on_either_side() -> None:
+    around = np.repeat(np.eye(8, dtype=np.float32)[:2], 600, axis=0)
+    around += np.random.default_rng(0).normal(0, 0.05, around.shape).astype(np.float32)
+    a, b = (prepare(Collection.from_array(each)) for each in (around, around[::-1]))
+    clouds = placed_clouds(a, b, "cpu", None, k=10, ridge=0.1)
+    means = means_near(clouds, np.column_stack([np.arange(5), np.arange(600, 605)]))  # the first place of A and of B
+    assert means is not None and all(mean[0] > 0.9 > 0.1 > abs(mean[1]) for mean in means)
