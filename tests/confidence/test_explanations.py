@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import span_papers
-from veclink.confidence.explanations import against, in_words, model_changes
+from veclink.confidence.explanations import against, in_words, model_changes, typical
 
 
 def test_what_speaks_against_a_link_is_what_lowers_its_odds() -> None:
@@ -57,3 +57,10 @@ def test_nothing_is_said_of_given_pairs_or_where_nothing_is_known(known: str) ->
     least = len(links) - 1
     unknown = links.some(slice(None), links.summary, trace={})
     assert (in_words(links, given) if known == "given" else in_words(unknown, least)) == ""
+
+
+def test_some_links_of_each_kind_are_shown_and_the_one_pair_that_came_closest() -> None:
+    links = span_papers.linked()
+    shown = typical(links, sure=3, doubtful=2)
+    assert [kind for kind, _ in shown] == ["sure"] * 3 + ["doubtful"] * 2 + ["left out"]
+    assert shown[4][1] < len(links) == shown[5][1]
