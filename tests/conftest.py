@@ -43,7 +43,6 @@ TIERS = {
     "files/test_safetensors.py": "extras",
     "faults/*": "stores",
     "geometry/test_groups.py": "extras",
-    "geometry/test_nearest.py": "extras",
     "linkers/geh/test_reference.py": "runs",
     "linkers/test_checkpoint.py": "runs",
     "linkers/test_determinism.py": "runs",

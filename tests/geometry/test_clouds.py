@@ -35,16 +35,6 @@ def test_rows_are_the_textbook_formula(sizes: tuple[int, int, int], dtype: str) 
     assert np.allclose(cloud_of(source, centre=True).dense(), centred, atol=2e-5)
 
 
-@given(sizes=sizes, dtype=dtypes)
-def test_the_mean_taken_away_leaves_a_mean_of_nothing(sizes: tuple[int, int, int], dtype: str) -> None:
-    source = vectors(*sizes, dtype)
-    mean = cloud_of(source).mean
-    assert mean is not None and mean.dtype == np.float32
-    before_renormalising = cloud_of(source, centre=False).dense() - mean
-    assert np.abs(before_renormalising.mean(axis=0, dtype=np.float64)).max() < 1e-7
-    assert cloud_of(source, centre=False).mean is None
-
-
 @given(sizes=sizes, dtype=dtypes, centre=st.booleans(), data=st.data())
 def test_block_take_and_dense_give_the_same_bits(
     sizes: tuple[int, int, int], dtype: str, centre: bool, data: st.DataObject
@@ -65,14 +55,6 @@ def test_rows_do_not_depend_on_where_the_inner_steps_fall() -> None:
     cloud = cloud_of(vectors(0, 9_001, 96, "float16"))  # more than one step of work
     singly = np.concatenate([cloud.block(row, row + 1) for row in range(0, 9_001, 100)])
     assert np.array_equal(cloud.dense()[::100], singly)
-
-
-@given(sizes=sizes, centre=st.booleans(), factor=st.sampled_from([2.0**-30, 0.37, 1e3]))
-def test_rescaling_changes_nothing(sizes: tuple[int, int, int], centre: bool, factor: float) -> None:
-    source = vectors(*sizes, "float64")
-    assert np.allclose(
-        cloud_of(source * factor, centre=centre).dense(), cloud_of(source, centre=centre).dense(), atol=1e-5
-    )
 
 
 @pytest.mark.parametrize(
