@@ -138,8 +138,9 @@ class Room:
 
 
 def left_over(folder: Path) -> list[str]:
-    """Files of its own that veclink left in a folder."""
-    hidden = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+    """Files of its own that veclink left in a folder, but for empty ones that were killed before they were named."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+    hidden = (path for path in files if path.stat().st_size or path.name.count("-") > 1)
     ours = (path.relative_to(folder) for path in hidden)
     return sorted(str(path) for path in ours if any(part.startswith(".veclink-") for part in path.parts))
 

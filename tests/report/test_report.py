@@ -124,7 +124,7 @@ def report_of_nothing_by_hand(path: Path) -> None:
         (report_of_noise, "No links found without seeds.", 0, 0),
         (report_of_few, "Too few rows to link.", 0, 0),
         (report_of_geh, "Doubtful: look at the links before you use them.", 1, 0),
-        (report_of_short_csv, "You can trust these links.", 1, 1),
+        (report_of_short_csv, "Most links are right, but not all.", 1, 1),
         (report_of_several_partners, "Most links are right, but not all.", 1, 1),
         (report_of_pairs_by_hand, "The views agree: these links are likely right.", 1, 0),
         (report_of_nothing_by_hand, "The views agree: these links are likely right.", 0, 0),

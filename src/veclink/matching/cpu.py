@@ -78,7 +78,7 @@ def listed(
 
 def is_compiled() -> bool:
     """Whether the loops are in numba's cache: the first run on a machine compiles them, which takes some seconds."""
-    return any(Path(str(keep_by_row.stats.cache_path)).glob("numba_keep_by_row-*.nbi"))
+    return any(Path(str(keep_by_row.stats.cache_path)).glob("cpu.keep_by_row-*.nbi"))
 
 
 def tile_shape(
