@@ -92,6 +92,7 @@ CORE = {
     "stores/test_contract.py": ("[sqlite", "[lancedb", "[parquet"),
     "stores/test_filters.py": ("",),
     "stores/test_urls.py": ("urls_of",),
+    "stores/test_writing_back.py": ("[sqlite",),
     "uses/test_clustering.py": ("",),
 }
 # What it leaves to `make test-all`, in the same form, beside tests with the mark `whole`. They take seconds, and what

@@ -25,7 +25,7 @@ STUDIES = {
         "studies.catalogues",
         "two shops, two bibliographies: other texts of the same objects, from few pairs to many",
     ),
-    "mutants": Entry("mutants", "small faults put into `confidence` one at a time: do the tests notice"),
+    "mutants": Entry("mutants", "small faults put in one at a time: do the tests notice"),
 }
 SPEED = {
     "geh-titles": Entry("speed.geh_titles", "GEH's local path on hundreds of thousands of titles on one GPU"),

@@ -1,9 +1,13 @@
-"""Mutants of `veclink/confidence` or of GEH: small faults put in one at a time, to see whether their tests notice.
+"""Mutants: small faults put in one at a time, to see whether tests notice.
 
     veclink bench mutants [--of geh] [--count 30] [--random-state 0] [--jobs 2] [--only TEXT] [--chosen] [--out FILE]
+    veclink bench mutants --campaign [--jobs 2] [--only TEXT] --out bench/results/reliability/mutants.json
 
 A mutant is one change: a number times 0, times 10 or plus 1, a comparison turned round, one side taken for the other,
-a term dropped. It is tested in a process of its own, in a copy of src and tests in which only that line differs, by
+a term or a condition dropped. The campaign puts forty of them, drawn once for all and the three of GEH that a person
+chose, into the linkers, `confidence`, stores and files, and the tasks, and asks what `make test` runs: first the tests
+that are named like the changed module, then those of its room and the recorded runs, then all. A run without it: a
+mutant is tested in a process of its own, in a copy of src and tests in which only that line differs, by
 the tests of `confidence` that need no whole run of the linker, or by those that hold GEH against the short one.
 Prints JSON: how many were tried, and those that survived. The exit code is 1 where any did. `--chosen` tries the few
 that a person chose, as the tests do too.
@@ -15,13 +19,16 @@ import ast
 import json
 import os
 import random
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -29,6 +36,9 @@ from veclink.errors import InputError
 from veclink_bench.arguments import parser
 from veclink_bench.places import ROOT
 
+CODE = ROOT / "src/veclink"
+HANGS, NO_TESTS = 1200, 5
+"""Seconds after which a test is taken to hang, and what pytest returns where there are no tests."""
 PACKAGES = {"confidence": Path("src/veclink/confidence"), "geh": Path("src/veclink/linkers/geh")}
 TESTS = {"confidence": Path("tests/confidence"), "geh": Path("tests/linkers/geh")}
 FIRST_TESTS = {"confidence": "test_golden.py", "geh": "test_reference.py"}
@@ -37,6 +47,20 @@ LONG_TESTS = "TestOneEntryIsEnough or test_a_file_of_another_version or test_the
 """Tests that link whole collections: seconds each, and what they look at is shown elsewhere too."""
 NEGLIGIBLE = 1e-4
 """Numbers below are guards against a division by nothing: no result depends on them."""
+QUICK = ("tests/linkers/geh/test_reference.py", "tests/linkers/test_copies.py", "tests/cli/test_app.py")
+"""Tests of the linkers that notice much and take seconds: they are asked before the recorded runs."""
+ROOMS = {
+    "linkers": (("linkers/*.py", "linkers/span/*.py"), (*QUICK, "tests/linkers"), 8),
+    "geh": (("linkers/geh/*.py",), (*QUICK, "tests/linkers"), 2),
+    "confidence": (("confidence/*.py",), ("tests/confidence",), 9),
+    "stores and files": (
+        ("stores/*.py", "stores/engines/sql*.py", "stores/engines/lance.py", "files/*.py"),
+        ("tests/stores", "tests/files", "tests/data", "tests/cli"),
+        9,
+    ),
+    "tasks": (("uses/*.py",), ("tests/stores", "tests/uses", "tests/cli"), 9),
+}
+"""Of each room of the campaign its files (of engines those that `make test` runs), its tests, and how many mutants."""
 TIMES = {
     "MAX_FITTED_CANDIDATES": "bounds the time; what is fitted to a part has golden numbers",
     "FULL_FOLDS": "bounds the time",
@@ -141,15 +165,15 @@ def mutants_of(file: str, source: bytes) -> list[Mutant]:
 
 def sampled(mutants: list[Mutant], count: int, random_state: int) -> list[Mutant]:
     """So many of them, drawn file by file in turn: a long file is not tried more than a short one."""
-    rng = random.Random(random_state)
     files: dict[str, list[Mutant]] = {}
     for mutant in mutants:
         files.setdefault(mutant.file, []).append(mutant)
-    for each in files.values():
-        rng.shuffle(each)
+    for file, each in files.items():  # a change of one file leaves what is drawn of the others
+        random.Random(f"{random_state} {file}").shuffle(each)
     drawn: list[Mutant] = []
+    order = random.Random(random_state).sample(sorted(files), len(files))
     while len(drawn) < min(count, len(mutants)):
-        for each in files.values():
+        for each in map(files.__getitem__, order):
             if each and len(drawn) < count:
                 drawn.append(each.pop())
     return drawn
@@ -197,6 +221,62 @@ def survivors(
     return [mutant for mutant, is_alive in zip(mutants, alive, strict=True) if is_alive]
 
 
+def drawn(room: str) -> list[Mutant]:
+    """The mutants of a room of the campaign, file by file in turn; those of GEH that a person chose first."""
+    patterns, _, count = ROOMS[room]
+    made = []
+    for path in sorted({path for pattern in patterns for path in CODE.glob(pattern)}):
+        made += mutants_of(path.relative_to(CODE).as_posix(), path.read_bytes())
+    chosen = []
+    if room == "geh":
+        chosen = [_chosen(CODE, f"linkers/geh/{file}", *texts) for file, *texts in CHOSEN["geh"]]
+    return chosen + sampled(made, count, 0)
+
+
+def campaign(jobs: int, only: str, out: Path, stages: int) -> int:
+    """Put each mutant into a copy of the tree, ask the tests, write who noticed it as it goes on; how many survive.
+
+    All are asked of the quick tests before any is asked of the others. What `out` tells already is not asked again.
+    """
+    before = json.loads(out.read_text(encoding="utf-8"))["mutants"] if out.exists() else []
+    told = {Mutant(**each.pop("mutant")): each for each in before}
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        trees = SimpleQueue[Path]()
+        for number in range(jobs):
+            trees.put(_copied(ROOT, Path(folder) / str(number)))
+
+        def ask(room: str, mutant: Mutant, stage: int) -> None:
+            known = told.get(mutant, {"noticed_by": None, "stages": 0})
+            if known["noticed_by"] is not None or known["stages"] >= stage:
+                return
+            tree = trees.get()
+            tests = [_own_tests(tree, mutant.file), [*ROOMS[room][1], "tests/test_recorded.py"], ["tests"]][stage - 1]
+            try:
+                failed = _failed(tree, CODE.relative_to(ROOT), mutant, ["-m", "core", *tests]) if tests else None
+            finally:
+                trees.put(tree)
+            told[mutant] = {"room": room, "noticed_by": failed, "stages": stage}
+            every = [{"mutant": asdict(each), **about} for each, about in told.items()]
+            caught = sum(each["noticed_by"] is not None for each in every)
+            text = json.dumps({"tried": len(told), "noticed": caught, "mutants": every}, indent=1, ensure_ascii=False)
+            out.write_text(text + "\n", encoding="utf-8")
+
+        asked = [(room, mutant) for room in ROOMS for mutant in drawn(room) if only in f"{room} {mutant.file}"]
+        for stage in range(1, stages + 1):
+            list(pool.map(ask, *zip(*asked, strict=True), repeat(stage)))
+    return sum(each["noticed_by"] is None for each in told.values())
+
+
+def _own_tests(tree: Path, file: str) -> list[str]:
+    """The tests that are named like a module, or import from it."""
+    module = f"veclink.{file.removesuffix('.py').replace('/', '.')} "
+    return [
+        str(path.relative_to(tree))
+        for path in sorted((tree / "tests").rglob("test_*.py"))
+        if path.stem == f"test_{Path(file).stem}" or module in path.read_text(encoding="utf-8")
+    ]
+
+
 def main() -> None:
     """Try some, and say which survive."""
     arguments = parser(__doc__)
@@ -206,8 +286,12 @@ def main() -> None:
     arguments.add_argument("--jobs", type=int, default=2)
     arguments.add_argument("--only", default="", help="files whose name holds this text")
     arguments.add_argument("--chosen", action="store_true")
+    arguments.add_argument("--campaign", action="store_true", help="forty faults, asked of all that make test runs")
+    arguments.add_argument("--stages", type=int, default=3, help="of the campaign, so many of its three steps")
     arguments.add_argument("--out", type=Path, help="a file for the JSON, besides stdout")
     options = arguments.parse_args()
+    if options.campaign:
+        sys.exit(1 if campaign(options.jobs, options.only, options.out, options.stages) else 0)
     package = ROOT / PACKAGES[options.of]
     possible = [each for each in every_mutant(package) if options.only in each.file]
     some = sampled(possible, options.count, options.random_state)
@@ -270,6 +354,12 @@ def _changes(node: ast.expr) -> Iterator[str]:
         yield from _turned(node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
         yield f"({ast.unparse(node.left)})"
+    elif isinstance(node, ast.BoolOp):
+        word = " and " if isinstance(node.op, ast.And) else " or "
+        for left_out in node.values:
+            yield f"({word.join(ast.unparse(each) for each in node.values if each is not left_out)})"
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield f"({ast.unparse(node.operand)})"
     elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
         if not isinstance(node.right, ast.Constant):
             yield f"({ast.unparse(node.left)})"
@@ -326,27 +416,38 @@ def _quick_tests(root: Path, of: str) -> tuple[str, ...]:
 
 def _copied(root: Path, tree: Path) -> Path:
     """A copy of what the tests need."""
-    without = shutil.ignore_patterns("__pycache__", "*.pyc")
-    for name in ("src", "bench/veclink_bench", "tests", "docs"):
-        shutil.copytree(root / name, tree / name, ignore=without)
-    shutil.copy(root / "pyproject.toml", tree)
-    return tree
+    without = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "build")  # what is compiled stays
+    return shutil.copytree(root, tree, ignore=without)
 
 
 def _passes(tree: Path, mutant: Mutant | None, tests: tuple[str, ...], of: str) -> bool:
     """Whether all tests pass in the tree with the mutant in it; the tree is then as it was."""
     files = [str(TESTS[of] / name) for name in tests]
-    command = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", f"not ({LONG_TESTS})"]
+    return _failed(tree, PACKAGES[of], mutant, ["-k", f"not ({LONG_TESTS})", *files]) is None
+
+
+def _failed(tree: Path, package: Path, mutant: Mutant | None, asked: list[str]) -> str | None:
+    """The first test that fails in the tree with the mutant in it, None where all pass; the tree is then as it was."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *asked]
     path = os.pathsep.join(str(tree / name) for name in ("src", "bench", "tests"))
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "NUMBA")}
     plain = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # none is needed, and they take a second to load
-    environment = {**os.environ, **threads, **plain, "PYTHONPATH": path}
-    if mutant is None:
-        return subprocess.run([*command, *files], cwd=tree, env=environment, capture_output=True).returncode == 0
-    place = tree / PACKAGES[of] / mutant.file
-    sound = place.read_bytes()
-    place.write_bytes(mutant.applied(sound))
+    environment = {**os.environ, **threads, **plain, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": ""}
+    place = tree / package / mutant.file if mutant else tree / "pyproject.toml"
+    sound, when = place.read_bytes(), place.stat().st_mtime_ns
+    if mutant is not None:
+        place.write_bytes(mutant.applied(sound))
+        os.utime(place, ns=(when, when - (1 + hash(mutant) % 10**6) * 10**9))  # no other mutant's compiled file fits
     try:
-        return subprocess.run([*command, *files], cwd=tree, env=environment, capture_output=True).returncode == 0
+        run = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=HANGS)
+    except subprocess.TimeoutExpired:
+        return "it hangs"
     finally:
         place.write_bytes(sound)
+        os.utime(place, ns=(when, when))
+    if -run.returncode in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT):  # somebody ends the campaign
+        raise KeyboardInterrupt
+    if run.returncode in (0, NO_TESTS):
+        return None
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
+    return failed[1] if failed else run.stdout[-200:]
