@@ -103,7 +103,7 @@ WHOLE = {
     "linkers/span/test_few_rows.py": ("all_of_a_hundred",),
     "linkers/span/test_mapped.py": ("where_nothing_is_shared", "by_the_map_of_the_anchors"),
     "linkers/span/test_search.py": ("between_two_models",),
-    "linkers/span/test_starts.py": ("without_a_right_pair", "random_vectors", "half_the_seeds_wrong", "no_seeds"),
+    "linkers/span/test_starts.py": ("without_a_right_pair", "random_vectors", "half_the_seeds_wrong"),
     "linkers/test_checkpoint.py": ("a_killed_run",),
     "linkers/test_determinism.py": ("block_by_block",),
     "uses/test_appending.py": ("was_killed",),

@@ -53,10 +53,6 @@ def link(files: Path, output: Path, *more: object) -> tuple[int, str, str]:
     return run("link", files / "a.npy", files / "b.npy", "--seeds", files / "seeds.csv", "-o", output, *more)
 
 
-def test_version_is_printed() -> None:
-    assert run("--version") == (0, f"veclink {veclink.__version__}\n", "")
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_link_writes_links_that_eval_finds_right(files: Path, tmp_path: Path, ending: str) -> None:
     output = tmp_path / f"links.{ending}"

@@ -29,11 +29,6 @@ N_SEEDS = 30
 
 
 @cache
-def _from_nothing() -> Bootstrap:
-    return best_pool(whole_cloud_pair(), None, np.random.default_rng(0))
-
-
-@cache
 def _few() -> CloudPair:
     """200 papers of either side, 150 of them shared: a start that fails takes a second."""
     a, b, _ = small_papers()
@@ -84,12 +79,6 @@ def test_a_start_that_given_pairs_bear_out_is_taken_before_one_that_agrees_on_mo
     monkeypatch.setattr("veclink.linkers.span.starts.attempts", lambda search, anchors: iter(tried))
     found = best_pool(clouds, anchors, np.random.default_rng(0))
     assert found.converged and found.started_from == "seeds, softly"
-
-
-def test_no_seeds_link_the_sample() -> None:
-    found = _from_nothing()
-    assert found.converged and found.started_from == FROM_NOTHING
-    assert _f1(found) > 0.8
 
 
 def test_a_seed_file_without_a_right_pair_is_not_worse_than_none() -> None:
