@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from small_papers import small_papers
-from veclink.data.pairs import score
 from veclink.errors import InputError
 from veclink_bench.splits import SEED_CHOICES, draw_seeds, split
 
@@ -43,11 +42,3 @@ def test_seeds_are_distinct_true_pairs_and_repeat_with_the_state(how: str) -> No
     )
     assert len(np.unique(drawn[:, 0])) == 15 and np.array_equal(drawn, again)
     assert np.all(drawn[:, 0] == drawn[:, 1])
-
-
-def test_scores_count_hits_once_and_survive_empty_input() -> None:
-    truth = np.array([[0, 0], [1, 1], [2, 2], [3, 3]])
-    got = score(np.array([[0, 0], [1, 1], [2, 3]]), truth)
-    assert (got.precision, got.recall) == (2 / 3, 0.5)
-    assert got.f1 == pytest.approx(2 * (2 / 3) * 0.5 / (2 / 3 + 0.5))
-    assert score(np.empty((0, 2)), truth).f1 == score(truth, np.empty((0, 2))).f1 == 0.0

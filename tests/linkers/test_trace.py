@@ -1,14 +1,10 @@
-"""What the linker hands on about itself is enough to explain every probability, and survives saving."""
+"""What the linker hands on about itself is enough to explain every probability."""
 
 from __future__ import annotations
-
-import json
-from pathlib import Path
 
 import numpy as np
 
 import span_papers
-from veclink.data.links import Links
 
 
 def test_the_model_and_the_evidence_give_each_probability_again() -> None:
@@ -24,15 +20,3 @@ def test_the_model_and_the_evidence_give_each_probability_again() -> None:
     found = ~column["given"]
     assert found.sum() > 120
     assert np.abs(1 / (1 + np.exp(-odds)) - links.probability)[found].max() < 0.03
-
-
-def test_a_saved_file_keeps_the_trace_and_one_without_it_still_loads(tmp_path: Path) -> None:
-    links = span_papers.linked_cut()
-    links.save(tmp_path / "links.csv", columns="all")
-    assert Links.load(tmp_path / "links.csv").trace == links.trace
-    beside = tmp_path / "links.csv.json"
-    metadata = json.loads(beside.read_text())
-    del metadata["trace"]
-    beside.write_text(json.dumps(metadata))
-    older = Links.load(tmp_path / "links.csv")
-    assert older == links and older.trace == {}
