@@ -28,6 +28,7 @@ from veclink.progress import RoundListener
 
 AttemptListener = Callable[[str], None]
 DEFAULT_SCHEDULE = GrowthSchedule()
+MAX_SHARE = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
 # Growth where the smaller cloud has few rows: its limit follows what is there, not `least` (40 % of 150 rows,
 # nearly all wrong), views hold more of a small pool and do without some of the seeds in turn, and the seeds stay for
 # longer. Chosen on scifact (minilm–mpnet, e5–granite) and scifact with reddit (minilm–e5): 200 rows of which 100 are
@@ -151,9 +152,6 @@ def centred_on_pool(attempt: Attempt) -> Attempt:
 def guessed(clouds: CloudPair, pairs: np.ndarray) -> Anchors:
     """Pairs of rows (m, 2) that nobody gave, as anchors."""
     return anchors_from_rows(clouds, pairs, trusted=False)
-
-
-MAX_SHARE = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
 
 
 def converged_share(clouds: CloudPair) -> float:

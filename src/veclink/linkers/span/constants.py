@@ -83,8 +83,8 @@ SOFT_PAIRS: Final = 9_000_000
 SOFT_MIN_DIMENSION: Final = 128
 
 # Rounds of the probe that follows an alignment, and the share of the smaller cloud that a start which will converge
-# agrees on after it; of large clouds, rounds and views of the growth itself. Both save time alone: without the probe,
-# what fails grows in full.
+# agrees on after it; of large clouds, rounds and views of the growth itself. Origin
+# not recorded.
 PROBE: Final = (3, 0.1)
 SHORT: Final = (6, 3)
 
