@@ -16,10 +16,10 @@ from veclink_bench.experiments import EXPERIMENTS
 def main() -> None:
     """Import the module of the name that was given, and run it with the options after the name."""
     name, *options = sys.argv[1:] or [""]
-    if name in EXPERIMENTS:
+    if name in EXPERIMENTS or name == "reproduce":
         from veclink_bench.command import bench
 
-        bench(args=[name, "--full", *options])
+        bench(args=[name, *options] if name == "reproduce" else [name, "--full", *options])
     if name not in ENTRIES:
         sys.exit(f"veclink: There is no {name!r} here; there are {', '.join((*EXPERIMENTS, *ENTRIES))}.")
     sys.argv = [f"veclink bench {name}", *options]

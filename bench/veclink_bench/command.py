@@ -6,10 +6,12 @@ below them; everything else comes from the catalogue and runs in a process of it
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from veclink.cli.shared import AS_JSON, ERROR, check_choice, one_sentence_errors, print_json
-from veclink.errors import InputError
+from veclink.errors import InputError, MissingExtra
 from veclink_bench.catalogue import ENTRIES, PAGES, SPEED, STUDIES
 from veclink_bench.experiments import EXPERIMENTS, load
 from veclink_bench.places import data_folder, results_folder
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from veclink_bench.experiments.setup import Setup
 
 SECTIONS = {
-    "The paper's experiments": ("all", *EXPERIMENTS),
+    "The paper's experiments": ("reproduce", *EXPERIMENTS),
     "Studies of veclink on real vectors": tuple(STUDIES),
     "Speed and memory": ("matching", "linking", *SPEED),
     "Pages and pictures": tuple(PAGES),
@@ -85,18 +87,29 @@ def run_experiments(names: list[str], options: SimpleNamespace) -> None:
         if not any(load(name).cells(setup) for name in names):
             raise InputError("None of the cells is asked for; check --methods and --corpora.")
         failures = 0 if options.draw_only else _measure(stores, setup, options)
-        finished = [finish(store, show=not options.as_json) for store in stores.values()]
+        if options.whole:
+            stores = {name: Store(file, name, replace(setup, methods=())) for name, file in files.items()}
+            stores = {name: store for name, store in stores.items() if not _left(store)}
+        finished = [finish(store, show=not (options.as_json or options.whole)) for store in stores.values()]
         if options.as_json:
             print_json({each["experiment"]: each for each in finished} if len(finished) > 1 else finished[0])
     if failures:
         raise typer.Exit(ERROR)
 
 
+def _left(store: Store) -> int:
+    """How many cells are still to be measured, told: until then the tables stay as they were."""
+    left = len(store.missing())
+    if left:
+        typer.echo(f"{store.name}: {left:,} cells are not measured with this code; its tables wait.", err=True)
+    return left
+
+
 def _measure(stores: dict[str, Store], setup: Setup, options: SimpleNamespace) -> int:
     """Run the cells that are missing and keep what they measured; how many failed."""
     from veclink_bench.experiments.running import Job, run_jobs
 
-    jobs = [Job(name, setup, each) for name, store in stores.items() for each in store.missing()]
+    jobs = [job for store in stores.values() for job in store.jobs()]
     if any(":" in model for model in setup.models):
         # Here and now, once: processes that all found a file missing would all pay for it.
         for corpus, model in dict.fromkeys(
@@ -107,13 +120,18 @@ def _measure(stores: dict[str, Store], setup: Setup, options: SimpleNamespace) -
             for model in models
         ):
             setup.vectors(corpus, model)
-    # The first trial of everything before the second of anything: a run that is cut short is thin, not lopsided.
-    jobs.sort(key=lambda job: job.settings.get("state", 0))
-    errors: list[str] = []
+    # The first trial of everything before the second of anything: a run that is cut short is thin, not lopsided. In
+    # each, the longest first: no process is left alone with it at the end.
+    jobs.sort(key=lambda job: (job.settings.get("state", 0), -job.wall))
+    errors: list[Exception] = []
+    lacking: dict[str, int] = {}  # by what a missing package says: the cells that were left out
 
-    def failed(job: Job, reason: str) -> None:
-        errors.append(reason)
-        typer.echo(f"veclink: {job.experiment}, {_told(job.settings)}: {reason}", err=True)
+    def failed(job: Job, error: Exception) -> None:
+        if isinstance(error, MissingExtra):
+            lacking[str(error)] = lacking.get(str(error), 0) + 1
+            return
+        errors.append(error)
+        typer.echo(f"veclink: {job.experiment}, {_told(job.settings)}: {type(error).__name__}: {error}", err=True)
 
     from rich.console import Console
 
@@ -129,8 +147,10 @@ def _measure(stores: dict[str, Store], setup: Setup, options: SimpleNamespace) -
             console.print(line, highlight=False, markup=False, soft_wrap=True)
     finally:
         for store in stores.values():
-            if store.measured:
+            if store.unsaved:
                 store.save()
+    for reason, count in lacking.items():
+        typer.echo(f"veclink: {count:,} cells were left out. {reason}", err=True)
     return len(errors)
 
 
@@ -161,8 +181,7 @@ def _command(name: str, doc: str) -> Callable[..., None]:
         as_json: bool = AS_JSON,
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     ) -> None:
-        told = SimpleNamespace(**locals())
-        run_experiments(list(EXPERIMENTS) if name == "all" else [name], told)
+        run_experiments([name], SimpleNamespace(**locals(), whole=False))
 
     run.__doc__ = doc
     return run
@@ -174,6 +193,27 @@ def _list(text: str | None) -> tuple[str, ...]:
 
 for _name, _about in EXPERIMENTS.items():
     bench.command(_name)(_command(_name, f"{_about[0].upper()}{_about[1:]}."))
+
+
+@bench.command()
+def reproduce(
+    names: Annotated[list[str] | None, typer.Argument(help="Experiments; all of them by default.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="A folder per corpus, MODEL.npy (or texts) in each; else $VECLINK_DATA.")
+    ] = None,
+    methods: Annotated[str | None, typer.Option(help="Methods, by comma.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = os.cpu_count() or 1,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "cpu",
+    minutes: Annotated[float | None, typer.Option(min=0.0, help="Stop then; the next run goes on.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for JSON, Markdown and figures.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Measure in one pool what is missing or stale of several tables; make those that are whole."""
+    for name in names or ():
+        check_choice("NAME", name, tuple(EXPERIMENTS))
+    told = SimpleNamespace(**locals(), full=True, corpora=None, models=None, trials=None, rows=None, again=False)
+    told.draw_only, told.as_json, told.whole = False, False, True
+    run_experiments(names or list(EXPERIMENTS), told)
 
 
 @bench.command()
@@ -240,4 +280,3 @@ def _in_a_process_of_its_own(name: str, about: str) -> Callable[[typer.Context],
 _ALL_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 for _name, _entry in ENTRIES.items():
     bench.command(_name, context_settings=_ALL_OPTIONS)(_in_a_process_of_its_own(_name, _entry.about))
-bench.command("all")(_command("all", "Every experiment, the first trial of each before the second of any."))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +11,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,13 @@ from typing import Any
 from veclink import __version__
 from veclink.errors import VeclinkError
 from veclink.files.atomic import written_whole
-from veclink_bench.experiments import EXPERIMENTS, load
+from veclink_bench.experiments import EXPERIMENTS, WITHOUT_LINKS, load
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.versions import is_current, method_of, version_of
 
 MOST_BREAKS = 3
 SAVE_EVERY = 5.0  # seconds; what a killed run may lose
+SLACK = 1.3  # a cell begins when so many times the seconds that it took before are left
 Cell = dict[str, Any]
 """Settings and measurements of one cell, together."""
 
@@ -35,6 +36,7 @@ class Job:
     experiment: str
     setup: Setup
     settings: Settings
+    wall: float = 0.0  # seconds that it took before, or that others of its method took
 
 
 def key_of(settings: Settings) -> str:
@@ -50,7 +52,7 @@ class Store:
     def __init__(self, path: Path, name: str, setup: Setup, *, again: bool = False) -> None:
         self.path, self.name, self.setup = path, name, setup
         self.measured: dict[str, Cell] = {}
-        self._saved = time.monotonic()
+        self.unsaved, self._saved = False, time.monotonic()
         if path.exists() and not again:
             self.measured = json.loads(path.read_text())["cells"]
 
@@ -63,12 +65,25 @@ class Store:
         every = (key_of(each) for each in load(self.name).cells(self.setup))
         return [self.measured[key] for key in every if key in self.measured]
 
+    def jobs(self) -> list[Job]:
+        """What is missing, with the seconds that each took when it was measured last, or that its method takes."""
+        walls: dict[str, list[float]] = {}
+        for cell in self.measured.values():
+            walls.setdefault(method_of(cell), []).append(cell.get("wall", 0.0))
+        found = []
+        for each in self.missing():
+            usual = walls.get(method_of(each), [0.0])
+            wall = self.measured.get(key_of(each), {}).get("wall", sum(usual) / len(usual))
+            found.append(Job(self.name, self.setup, each, wall))
+        return found
+
     def _has(self, key: str) -> bool:
-        return key in self.measured and is_current(self.measured[key])
+        return key in self.measured and (self.name in WITHOUT_LINKS or is_current(self.measured[key]))
 
     def add(self, settings: Settings, measured: dict[str, Any]) -> None:
         """Take in a cell; the file is written now and then, and by `save`."""
         self.measured[key_of(settings)] = settings | measured
+        self.unsaved = True
         if time.monotonic() - self._saved > SAVE_EVERY:
             self.save()
 
@@ -82,42 +97,44 @@ class Store:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with written_whole(self.path) as temporary:
             temporary.write_text(text)
-        self._saved = time.monotonic()
+        self.unsaved, self._saved = False, time.monotonic()
 
 
 def run_jobs(
-    jobs: Iterable[Job], *, processes: int = 1, seconds: float | None = None, failed: Callable[[Job, str], None]
+    jobs: Iterable[Job], *, processes: int = 1, seconds: float | None = None, failed: Callable[[Job, Exception], None]
 ) -> Iterator[tuple[Job, dict[str, Any]]]:
     """Each job with what it measured, as they end. A job that fails is told to `failed`, and the others go on.
 
-    jobs: taken one by one, as processes become free. seconds: no job begins after this time, and those still running
-    are given up.
+    jobs: begun in their order. seconds: a job begins only where it is likely to end within this time, so that shorter
+    ones come first towards the end; those that are still running then are given up.
     """
-    if processes == 1:
-        began = time.monotonic()
-        for job in jobs:
-            if seconds is not None and time.monotonic() - began > seconds:
-                return
-            yield from _ended(job, partial(_work, job), failed)
+    end = None if seconds is None else time.monotonic() + seconds
+    waiting = list(jobs)
+    if processes > 1:
+        yield from _run_in_pool(waiting, processes, end, failed)
         return
-    yield from _run_in_pool(jobs, processes, seconds, failed)
+    while (job := _next(waiting, end)) is not None:
+        yield from _ended(job, partial(_work, job), failed)
+
+
+def _next(waiting: list[Job], end: float | None) -> Job | None:
+    """The first job that is likely to end in time, taken out of those that wait."""
+    left = math.inf if end is None else end - time.monotonic()
+    place = next((place for place, job in enumerate(waiting) if left > 0 and SLACK * job.wall <= left), None)
+    return None if place is None else waiting.pop(place)
 
 
 def _run_in_pool(
-    jobs: Iterable[Job], processes: int, seconds: float | None, failed: Callable[[Job, str], None]
+    waiting: list[Job], processes: int, end: float | None, failed: Callable[[Job, Exception], None]
 ) -> Iterator[tuple[Job, dict[str, Any]]]:
-    end = None if seconds is None else time.monotonic() + seconds
-    again, running = list[Job](), dict[Future[dict[str, Any]], Job]()
-    fresh = iter(jobs)
+    running = dict[Future[dict[str, Any]], Job]()
     _one_thread_each()
     pool = _new_pool(processes)
     breaks = 0
     try:
         while True:
-            free = processes + 2 - len(running)
-            for job in chain(again[:free], islice(fresh, max(free - len(again), 0))):
+            while len(running) < processes and (job := _next(waiting, end)) is not None:
                 running[pool.submit(_work, job)] = job
-            del again[:free]
             if not running:
                 return
             left = None if end is None else max(end - time.monotonic(), 0.0)
@@ -127,7 +144,7 @@ def _run_in_pool(
             if any(isinstance(future.exception(), BrokenProcessPool) for future in done) and breaks < MOST_BREAKS:
                 # A process was killed (for want of memory, most likely); which cell did it, nobody can tell.
                 breaks += 1
-                again += [job for future, job in running.items() if not future.done() or future.exception()]
+                waiting[:0] = [job for future, job in running.items() if not future.done() or future.exception()]
                 done = {future for future in running if future.done() and not future.exception()}
                 kept = {future: running[future] for future in done}
                 running.clear()
@@ -147,12 +164,12 @@ def _new_pool(processes: int) -> ProcessPoolExecutor:
 
 
 def _ended(
-    job: Job, result: Callable[[], dict[str, Any]], failed: Callable[[Job, str], None]
+    job: Job, result: Callable[[], dict[str, Any]], failed: Callable[[Job, Exception], None]
 ) -> Iterator[tuple[Job, dict[str, Any]]]:
     try:
         yield job, result()
     except Exception as error:  # whatever one cell meets, the others can still be measured
-        failed(job, f"{type(error).__name__}: {error}")
+        failed(job, error)
 
 
 def _work(job: Job) -> dict[str, Any]:

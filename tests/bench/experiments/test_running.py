@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 from typer.testing import CliRunner
@@ -38,8 +39,22 @@ def test_one_failing_cell_does_not_stop_the_others(data: Path) -> None:
     setup = Setup(data, corpora=("papers",), models=("minilm", "mpnet"))
     good = load("jaccard").cells(setup)[0]
     bad: dict[str, Any] = {"pair": ["papers", "minilm", "absent"], "state": 0}
-    reasons: list[str] = []
-    ended = list(
-        run_jobs([Job("jaccard", setup, each) for each in (bad, good)], failed=lambda job, why: reasons.append(why))
-    )
-    assert [job.settings for job, _ in ended] == [good] and len(reasons) == 1 and "absent" in reasons[0]
+    errors: list[Exception] = []
+    jobs = [Job("jaccard", setup, bad), Job("jaccard", setup, good), Job("jaccard", setup, good, wall=1000)]
+    ended = list(run_jobs(jobs, seconds=60, failed=lambda job, error: errors.append(error)))
+    assert [job for job, _ in ended] == [jobs[1]], "the last would not end in time"
+    assert len(errors) == 1 and "absent" in str(errors[0])
+
+
+def test_several_tables_are_measured_in_one_pool_and_none_is_made_before_it_is_whole(
+    data: Path, tmp_path: Path
+) -> None:
+    copytree(data / "papers", tmp_path / "data" / "papers")
+    given = ["reproduce", "main", "jaccard", "--data", tmp_path / "data", "--out", tmp_path, "--jobs", 2]
+    code, _, told = bench(*given, "--methods", "procrustes tuned")
+    assert code == 0 and "10/10" in told and "main: " in told and "jaccard: " not in told
+    measured = {path.name: path.read_bytes() for path in tmp_path.glob("*.*")}
+    assert set(measured) == {"main.json", "jaccard.json", "jaccard.md", "jaccard.svg"}
+    code, _, told = bench(*given, "--methods", "procrustes tuned")
+    assert code == 0 and "/10" not in told
+    assert measured == {path.name: path.read_bytes() for path in tmp_path.glob("*.*")}
