@@ -21,15 +21,13 @@ import numpy as np
 from veclink import sample
 from veclink.backends import CloudPair
 from veclink.confidence.calibration import Calibrated, _sample, calibrate
-from veclink.confidence.candidates import Candidates, crossfit
+from veclink.confidence.candidates import Candidates, candidate_pairs, crossfit
 from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.confidence.decoys import Decoys, remove_partners
 from veclink.confidence.evidence import feature_matrix, neighbourhood_features
-from veclink.confidence.features import candidate_pairs
-from veclink.confidence.intervals import caution_of, shared_objects, wrong_links
+from veclink.confidence.intervals import best_threshold, caution_of, shared_objects, wrong_links
 from veclink.confidence.logistic import logit
 from veclink.confidence.mixture import first_guess, joined, two_normals, wrong_by_rate
-from veclink.confidence.threshold import best_threshold
 from veclink.data.collection import Collection
 from veclink.data.pairs import resolve_pairs
 from veclink.geometry.clouds import prepare

@@ -42,7 +42,7 @@ def test_numbers_comparisons_sides_and_terms_are_changed_and_nothing_else() -> N
 
 def test_every_mutant_of_the_calibration_is_python_and_there_are_many() -> None:
     made = every_mutant(PACKAGE)
-    assert len(made) > 500 and len({each.file for each in made}) >= 10
+    assert len(made) > 500 and len({each.file for each in made}) >= 9
     for each in made:
         compile(each.applied((PACKAGE / each.file).read_bytes()), each.file, "exec")
 
@@ -71,4 +71,4 @@ def test_a_change_without_effect_survives_and_is_told() -> None:
     source = (PACKAGE / "constants.py").read_bytes()
     start = source.index(b"MUTUAL_SHARE = 0.97")
     same = Mutant("constants.py", 1, "MUTUAL_SHARE = 0.97", "MUTUAL_SHARE = 0.970", start)
-    assert survivors([same], jobs=1, tests=("test_threshold.py",)) == [same]
+    assert survivors([same], jobs=1, tests=("test_logistic.py",)) == [same]

@@ -11,7 +11,7 @@ from click import unstyle
 import span_papers
 from veclink.cli.links import Demo
 from veclink.cli.shared import in_words
-from veclink.confidence.threshold import thresholds
+from veclink.confidence.intervals import thresholds
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from span_papers import candidates, cloud_pair, pool, some_papers
+from span_papers import candidates, cloud_pair, neighbourhoods, pool, some_papers
 from veclink.confidence import candidates as module
-from veclink.confidence.candidates import crossfit
+from veclink.confidence.candidates import best_other, candidate_pairs, crossfit
 from veclink.geometry.canonical import PooledAnchors, rules_of, side_by_side
 from veclink.geometry.signatures import unit_rows
 
@@ -71,3 +71,20 @@ def test_large_clouds_matched_once_give_nearly_the_same_mutual_pairs(monkeypatch
     once, full = crossfit(cloud_pair(), pool().pairs, np.random.default_rng(1)).candidates, candidates()
     pairs = [{(int(c.rows_a[i]), int(c.rows_b[i])) for i in c.mutual()} for c in (once, full)]
     assert len(pairs[0] & pairs[1]) >= 0.9 * max(map(len, pairs))
+
+
+def test_the_best_other_is_the_first_of_a_list_that_is_not_excluded() -> None:
+    listed = np.array([[4, 7, 9], [4, 7, 9], [4, 7, -1], [4, -1, -1]])
+    assert best_other(listed, np.array([4, 7, 9, 4])).tolist() == [7, 4, 4, -1]
+    assert best_other(listed, np.array([4, 4, 4, 4]), np.array([7, 9, 7, 4])).tolist() == [9, 7, -1, -1]
+
+
+def test_the_rival_of_a_mutual_candidate_is_the_best_of_all_others_of_its_row() -> None:
+    found = candidates()
+    mutual = found.mutual()[::25]
+    pairs = candidate_pairs(found, neighbourhoods(), mutual)
+    for line, position in enumerate(mutual):
+        others_of_a = (found.rows_a == found.rows_a[position]) & (np.arange(len(found.rows_a)) != position)
+        others_of_b = (found.rows_b == found.rows_b[position]) & (np.arange(len(found.rows_b)) != position)
+        assert pairs.rival_in_b[line] == max(found.score[others_of_a], default=-1.0)
+        assert pairs.rival_in_a[line] == max(found.score[others_of_b], default=-1.0)

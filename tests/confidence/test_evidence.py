@@ -15,7 +15,7 @@ import span_papers
 from packed_data import unpacked
 from toy_evidence import OF_NEIGHBOURHOODS, OF_SCORES, TOYS
 from veclink.confidence import evidence
-from veclink.confidence.evidence import Evidence, evidence_columns
+from veclink.confidence.evidence import Evidence, evidence_columns, neighbourhood_features
 from veclink.data.links import Links
 from veclink.linkers.linking import link
 from veclink.report.content import gather
@@ -111,3 +111,14 @@ def test_a_given_pair_that_is_no_candidate_has_no_evidence_and_the_first_candida
     for name, column in columns.items():
         assert np.isnan(column).tolist() == [False, True, False], name
     assert columns["score"][[0, 2]].tolist() == found.score[[0, 3]].tolist()
+
+
+def test_the_neighbourhoods_of_links_and_of_their_rivals_are_measured_and_no_others() -> None:
+    found, links = span_papers.candidates(), span_papers.pool().pairs
+    mutual = found.mutual()
+    measured = span_papers.cloud_pair(), found, links, np.random.default_rng(0)
+    few, every = (
+        np.flatnonzero(neighbourhood_features(*measured, fitted)[:, :2].any(axis=1)) for fitted in (mutual[:10], None)
+    )
+    assert set(mutual) <= set(few) <= set(every)
+    assert len(few) <= len(mutual) + 20 < len(every) < len(found.rows_a)

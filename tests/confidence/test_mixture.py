@@ -1,4 +1,4 @@
-"""The mixture: how many candidates are wrong, and the log odds of new ones. Its numbers are in `test_golden`."""
+"""The mixture: how many candidates are wrong. Its numbers are in `test_golden`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from veclink.confidence.decoys import Decoys
-from veclink.confidence.features import Standard
-from veclink.confidence.mixture import Mixture, Sample, first_guess, joined, two_normals, wrong_by_rate
-
-
-def test_the_log_odds_of_new_candidates_follow_from_the_coefficients() -> None:
-    mixture = Mixture(np.empty(0), np.array([0.5, 2.0, -1.0]), np.empty(0))
-    assert mixture.log_odds(np.array([[1.0, 1.0], [0.0, 3.0]])).tolist() == [1.5, -2.5]
+from veclink.confidence.mixture import Sample, first_guess, joined, two_normals, wrong_by_rate
 
 
 def test_the_first_guess_rises_from_0_to_1_between_two_quantiles_of_the_score() -> None:
@@ -25,13 +19,13 @@ def test_the_first_guess_rises_from_0_to_1_between_two_quantiles_of_the_score() 
 
 def sample_of(n: int, made_of_a: int, made_of_b: int, rows: tuple[float, float]) -> Sample:
     """n candidates, of which so many make a decoy on either side."""
-    features = np.zeros((n, 1))
+    features, one = np.zeros((n, 1)), np.ones(1)
     of_a, of_b = (
-        Decoys(side, np.arange(made), np.arange(made), np.arange(made), n)
+        Decoys(side, np.arange(made), np.arange(made), np.arange(made))
         for side, made in (("a", made_of_a), ("b", made_of_b))
     )
     none = np.zeros((made_of_a + made_of_b, 1))
-    return Sample(np.zeros(n), Standard.of(features), features, (of_a, of_b), none, *rows)
+    return Sample(np.zeros(n), features, one, one, (of_a, of_b), none, *rows)
 
 
 def test_rows_without_a_partner_end_in_wrong_pairs_as_often_as_decoys_are_made() -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from veclink import Links, open_collection, sample
 from veclink.cli.links import Demo
 from veclink.cli.shared import in_words
-from veclink.confidence.threshold import thresholds
+from veclink.confidence.intervals import thresholds
 from veclink.data.pairs import resolve_pairs, score
 from veclink.files.atomic import written_whole
 from veclink_bench.arguments import parser

@@ -105,7 +105,7 @@ def demo(
 
     Example: veclink demo
     """
-    from veclink.confidence.threshold import thresholds
+    from veclink.confidence.intervals import thresholds
 
     check_report(report)
     with showing_progress(quiet=quiet) as listener:
@@ -184,7 +184,7 @@ def link(
 
     Example: veclink link a.parquet b.parquet --seeds seeds.csv -o links.csv --report links.html
     """
-    from veclink.confidence.threshold import thresholds
+    from veclink.confidence.intervals import thresholds
     from veclink.linkers.linking import METHODS
     from veclink.linkers.linking import link as find_links
 

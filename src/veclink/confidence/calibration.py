@@ -11,18 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from veclink.confidence.candidates import Candidates
-from veclink.confidence.constants import DUPLICATE_TOLERANCE, MAX_FITTED_CANDIDATES, MIN_CANDIDATES, MUTUAL_SHARE
+from veclink.confidence.candidates import Candidates, candidate_pairs
+from veclink.confidence.constants import DUPLICATE_TOLERANCE, MIN_CANDIDATES, MUTUAL_SHARE
 from veclink.confidence.decoys import decoy_pairs, remove_partners
 from veclink.confidence.evidence import feature_matrix, model_evidence
-from veclink.confidence.features import Standard, candidate_pairs
 from veclink.confidence.logistic import logistic_regression, logit, sigmoid, with_total
-from veclink.confidence.mixture import Mixture, Sample, fit_mixture
-from veclink.confidence.threshold import best_threshold, expected_f1
-
-__all__ = ["FITTED", "Calibrated", "Model", "best_threshold", "calibrate", "recounted"]
-
-FITTED = MAX_FITTED_CANDIDATES
+from veclink.confidence.mixture import Sample, fit_mixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,22 +81,6 @@ class Calibrated:
     other_probability: np.ndarray
     model: Model | None = None
 
-    @property
-    def share_right(self) -> float:
-        """The share of the mutual candidates that is right, as it seems; 0 where there are none."""
-        return float(self.probability.mean()) if len(self.probability) else 0.0
-
-    @property
-    def best_f1(self) -> float:
-        """The largest F1 to be expected of the surest of the mutual candidates; 0 where there are none."""
-        return float(expected_f1(self.probability, self.overlap).max(initial=0.0))
-
-    def ranked(self) -> tuple[np.ndarray, np.ndarray]:
-        """All candidates with their probabilities, mutual or not: for data in which one object may stand twice."""
-        positions = np.concatenate([self.positions, self.others])
-        probability = np.concatenate([self.probability, self.other_probability])
-        return positions, probability
-
 
 def calibrate(
     candidates: Candidates,
@@ -129,24 +107,37 @@ def calibrate(
     """
     every = candidates.mutual()
     links = every if fitted is None else fitted
-    if len(links) < MIN_CANDIDATES:
-        return _too_few(links)
+    if len(links) < MIN_CANDIDATES:  # too few to say anything of
+        return Calibrated(links, np.zeros(len(links)), 0.0, links[:0], np.zeros(0))
     part = len(links) / len(every)
     sample = _sample(candidates, neighbourhoods, links, k, part)
-    mixture = fit_mixture(sample)
-    expected_right = mixture.probability.sum()
-    overlap = min(expected_right / MUTUAL_SHARE, sample.n_a, sample.n_b) / part
-    probability = mixture.probability
-    if part < 1:
-        pairs = candidate_pairs(candidates, neighbourhoods, every)
-        features = sample.standard.applied(feature_matrix(pairs))
-        probability = with_total(mixture.log_odds(features), expected_right / part)
-    others = _runners_up(candidates, every) if runners_up else np.empty(0, np.int64)
-    other_probability = _probability_without_rivals(candidates, neighbourhoods, links, mixture.probability, others)
-    order = np.argsort(-probability, kind="stable")
-    return Calibrated(
-        every[order], probability[order], float(overlap), others, other_probability, _model(sample, mixture, part)
+    probability, coefficients, decoy_weight = fit_mixture(sample)
+    weights, expected_right = coefficients[1:], probability.sum()
+    # The intercept and the shift that brought the sum to its total, as one number (the median: rounds are damped).
+    base = float(np.median(logit(probability) - sample.features @ weights))
+    expected_wrong = float((1 - probability).sum())
+    model = Model(
+        tuple(entry.name for entry in model_evidence()),
+        base,
+        weights,
+        sample.centre,
+        sample.scale,
+        decoy_probability=sigmoid(base + sample.decoy_features @ weights),
+        decoy_weight=expected_wrong * decoy_weight / max(float(decoy_weight.sum()), 1e-9) / part,
     )
+    others, other_probability = np.empty(0, np.int64), np.empty(0)
+    if runners_up:  # the two best candidates of every row that are not mutual
+        best_two = np.concatenate([candidates.best_a[:, :2].ravel(), candidates.best_b[:, :2].ravel()])
+        others = np.setdiff1d(best_two, every)
+        others = others[others >= 0]
+        other_probability = _probability_without_rivals(candidates, neighbourhoods, links, probability, others)
+    overlap = min(expected_right / MUTUAL_SHARE, sample.n_a, sample.n_b) / part
+    if part < 1:
+        features = feature_matrix(candidate_pairs(candidates, neighbourhoods, every))
+        log_odds = coefficients[0] + ((features - sample.centre) / sample.scale) @ weights
+        probability = with_total(log_odds, expected_right / part)
+    order = np.argsort(-probability, kind="stable")
+    return Calibrated(every[order], probability[order], float(overlap), others, other_probability, model)
 
 
 def recounted(calibrated: Calibrated, share_right: float, smaller: int) -> Calibrated:
@@ -187,57 +178,23 @@ def _moved(probability: np.ndarray, shift: float) -> np.ndarray:
     return np.where(probability > 0, sigmoid(logit(probability) + shift), 0.0)
 
 
-def _too_few(links: np.ndarray) -> Calibrated:
-    """Too few candidates to say anything of."""
-    return Calibrated(
-        links, probability=np.zeros(len(links)), overlap=0.0, others=links[:0], other_probability=np.zeros(0)
-    )
-
-
 def _sample(candidates: Candidates, neighbourhoods: np.ndarray, links: np.ndarray, k: int, part: float) -> Sample:
     """The links at these positions (m,) and the decoys that are made of them."""
     pairs = candidate_pairs(candidates, neighbourhoods, links)
     features = feature_matrix(pairs)
-    standard = Standard.of(features)
+    centre, scale = features.mean(axis=0), features.std(axis=0) + 1e-9
     decoys = (remove_partners(candidates, links, k, "a"), remove_partners(candidates, links, k, "b"))
-    decoy_features = [
-        feature_matrix(decoy_pairs(candidates, neighbourhoods, each, k))
-        for each in decoys
-    ]  # fmt: skip
+    of_decoys = [feature_matrix(decoy_pairs(candidates, neighbourhoods, each, k)) for each in decoys]
     return Sample(
         pairs.score,
-        standard,
-        standard.applied(features),
+        (features - centre) / scale,
+        centre,
+        scale,
         decoys,
-        standard.applied(np.concatenate(decoy_features)),
+        (np.concatenate(of_decoys) - centre) / scale,
         n_a=part * len(candidates.best_a),
         n_b=part * len(candidates.best_b),
     )
-
-
-def _model(sample: Sample, mixture: Mixture, part: float) -> Model:
-    weights = mixture.coefficients[1:]
-    log_odds = logit(mixture.probability)
-    # The intercept and the shift that brought the sum to its total, as one number (the median: rounds are damped).
-    base = float(np.median(log_odds - sample.features @ weights))
-    expected_wrong = float((1 - mixture.probability).sum())
-    total = max(float(mixture.decoy_weight.sum()), 1e-9)
-    return Model(
-        tuple(entry.name for entry in model_evidence()),
-        base,
-        weights,
-        sample.standard.centre,
-        sample.standard.scale,
-        decoy_probability=sigmoid(base + sample.decoy_features @ weights),
-        decoy_weight=expected_wrong * mixture.decoy_weight / total / part,
-    )
-
-
-def _runners_up(candidates: Candidates, mutual: np.ndarray) -> np.ndarray:
-    """Positions of the two best candidates of every row that are not mutual."""
-    best_two = np.concatenate([candidates.best_a[:, :2].ravel(), candidates.best_b[:, :2].ravel()])
-    others = np.setdiff1d(best_two, mutual)
-    return others[others >= 0]
 
 
 def _probability_without_rivals(
@@ -253,22 +210,16 @@ def _probability_without_rivals(
     entries = tuple(entry for entry in model_evidence() if not entry.compares_rivals)
     of_links = feature_matrix(candidate_pairs(candidates, neighbourhoods, links), entries)
     of_others = feature_matrix(candidate_pairs(candidates, neighbourhoods, others), entries)
-    standard = Standard.of(of_links)
-    features = standard.applied(of_links)
+    centre, scale = of_links.mean(axis=0), of_links.std(axis=0) + 1e-9
+    features = (of_links - centre) / scale
     coefficients = logistic_regression(
         np.concatenate([features, features]),
         np.r_[np.ones(len(links)), np.zeros(len(links))],
         np.r_[probability, 1 - probability],
     )
-    log_odds = coefficients[0] + standard.applied(of_others) @ coefficients[1:]
-    return _closeness(candidates, others) * sigmoid(log_odds)
-
-
-def _closeness(candidates: Candidates, positions: np.ndarray) -> np.ndarray:
-    """1 where a candidate scores like the best of its rows, 0 where DUPLICATE_TOLERANCE or more below it: (m,)."""
-    best_of_a = candidates.best_a[candidates.rows_a[positions], 0]
-    best_of_b = candidates.best_b[candidates.rows_b[positions], 0]
+    log_odds = coefficients[0] + ((of_others - centre) / scale) @ coefficients[1:]
+    best_of_a = candidates.best_a[candidates.rows_a[others], 0]
+    best_of_b = candidates.best_b[candidates.rows_b[others], 0]
     best = np.maximum(candidates.scores(best_of_a), candidates.scores(best_of_b))
-    gap = best - candidates.score[positions]
-    tolerated = np.maximum(DUPLICATE_TOLERANCE * best, 1e-9)
-    return np.maximum(1 - gap / tolerated, 0.0)
+    gap = (best - candidates.score[others]) / np.maximum(DUPLICATE_TOLERANCE * best, 1e-9)
+    return np.maximum(1 - gap, 0.0) * sigmoid(log_odds)

@@ -15,7 +15,7 @@ import numpy as np
 from veclink.backends import CloudPair, Projections
 from veclink.confidence.constants import BEST_LISTED, DIRECTIONS_OF_LARGE, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
 from veclink.geometry.arrays import Sides, asarray, concat
-from veclink.geometry.canonical import MAX_DIRECTIONS, MapRule, PooledAnchors, rules_of, side_by_side
+from veclink.geometry.canonical import MAX_DIRECTIONS, PooledAnchors, rules_of, side_by_side
 from veclink.matching import Matches
 
 Densities = tuple[np.ndarray, np.ndarray]
@@ -55,31 +55,23 @@ class Candidates:
     @cached_property
     def under_single_maps(self) -> tuple[Candidates, ...]:
         """The same pairs as each of the joined maps alone scores and lists them; densities are those of all maps."""
-        return tuple(self._scored_anew(score) for score in self.single_scores)
-
-    def _scored_anew(self, score: np.ndarray) -> Candidates:
         densities = self.density_a[self.rows_a] + self.density_b[self.rows_b]
-        order_a = np.lexsort((-score, self.rows_a))
-        order_b = np.lexsort((-score, self.rows_b))
-        return replace(
-            self,
-            score=score,
-            cosine=(score + densities) / 2,
-            best_a=_best(order_a, self.rows_a, len(self.best_a)),
-            best_b=_best(order_b, self.rows_b, len(self.best_b)),
-            single_scores=np.empty((0, 0), np.float32),
+        return tuple(
+            replace(
+                self,
+                score=score,
+                cosine=(score + densities) / 2,
+                best_a=_best(np.lexsort((-score, self.rows_a)), self.rows_a, len(self.best_a)),
+                best_b=_best(np.lexsort((-score, self.rows_b)), self.rows_b, len(self.best_b)),
+                single_scores=np.empty((0, 0), np.float32),
+            )
+            for score in self.single_scores
         )
 
     def mutual(self) -> np.ndarray:
         """Positions of the candidates that are the best of both their rows: mutual nearest neighbours."""
-        return self._mutual
-
-    @cached_property
-    def _mutual(self) -> np.ndarray:
         every = np.arange(len(self.rows_a))
-        best_of_a = self.best_a[self.rows_a, 0] == every
-        best_of_b = self.best_b[self.rows_b, 0] == every
-        return np.flatnonzero(best_of_a & best_of_b)
+        return np.flatnonzero((self.best_a[self.rows_a, 0] == every) & (self.best_b[self.rows_b, 0] == every))
 
     def are_mutual(self, pairs: np.ndarray) -> np.ndarray:
         """Which of the pairs of rows (m, 2) are mutual candidates: (m,) bool."""
@@ -103,8 +95,8 @@ class CrossFit:
     candidates : Candidates
     maps : list of Projections
         One for each fold, fitted without it.
-    split : Folds
-        Which fold the rows of the pool are in.
+    folds : (n_a,) and (n_b,) int64
+        The fold of each row of A and of B, −1 where it is not in the pool.
     densities : list of Densities
         Of each map.
     whole : Projections or None
@@ -113,7 +105,7 @@ class CrossFit:
 
     candidates: Candidates
     maps: list[Projections]
-    split: Folds
+    folds: Sides
     densities: list[Densities]
     whole: Projections | None
 
@@ -146,57 +138,59 @@ def crossfit(
     one_pass : callable, optional
         Matches all rows of large clouds along projections to a depth, instead of `clouds.matches`.
     """
-    split = Folds.drawn(pool, clouds, rng, folds)
-    if weights is None:
-        weights = np.ones(len(pool))
-    anchors = _pooled(clouds, pool, weights, outside)
-    every_outside = np.arange(len(pool), len(anchors))
-    single = [anchors.fitted(np.r_[links, every_outside]) for links in _fitted_to(split)]
+    of_link = rng.permutation(len(pool)) % folds
+    fold_a, fold_b = np.full(clouds.n_a, -1), np.full(clouds.n_b, -1)
+    fold_a[pool[:, 0]] = of_link
+    fold_b[pool[:, 1]] = of_link
+    anchors = _anchors(clouds, pool, np.ones(len(pool)) if weights is None else weights, outside)
+    of_anchor = np.r_[of_link, np.full(len(anchors) - len(pool), -1)]
+    left_out = range(folds) if folds > 1 else [folds]  # no link is in the fold that one map is fitted without
+    single = [anchors.fitted(np.flatnonzero(of_anchor != fold)) for fold in left_out]
     maps = [side_by_side(of_fold) for of_fold in single]
-    whole = None
+    keys, densities, whole = [], [], None
     if _is_large(clouds):
         whole = side_by_side(anchors.fitted(np.arange(len(anchors))))
         matches = (one_pass or clouds.matches)(whole, BEST_LISTED)
-        keys, densities = _pairs_of_one_map(matches, clouds, folds)
+        keys.append(_listed(matches, slice(None), slice(None), clouds.n_b))
+        densities = [(matches.forward.density, matches.backward.density)] * folds  # they stand for those of each fold
     else:
-        keys, densities = _pairs_of_each_map(maps, split, clouds)
-    rows_a, rows_b = np.divmod(keys, clouds.n_b)
-    score = cross_fitted_score(clouds, maps, densities, split, rows_a, rows_b)
-    candidates = scored_candidates(clouds, rows_a, rows_b, score, densities)
+        for fold, projections in enumerate(maps):  # any map lists pairs of the rows that had no part in it
+            matches = clouds.matches(projections, BEST_LISTED)
+            outside_a, outside_b = (np.flatnonzero((of == fold) | (of < 0)) for of in (fold_a, fold_b))
+            keys.append(_listed(matches, outside_a, outside_b, clouds.n_b))
+            densities.append((matches.forward.density, matches.backward.density))
+    rows_a, rows_b = np.divmod(clouds.unique(np.concatenate(keys)), clouds.n_b)
+    counted = _maps_that_count(fold_a[rows_a], fold_b[rows_b], folds)
+    candidates = scored_candidates(
+        clouds, rows_a, rows_b, cross_fitted_score(clouds, maps, densities, counted, rows_a, rows_b), densities
+    )
     if len(single[0]) > 1:
         of_each_map = [
-            cross_fitted_score(clouds, list(of_folds), densities, split, rows_a, rows_b)
+            cross_fitted_score(clouds, list(of_folds), densities, counted, rows_a, rows_b)
             for of_folds in zip(*single, strict=True)
         ]  # fmt: skip
         candidates = replace(candidates, single_scores=np.stack(of_each_map))
-    return CrossFit(candidates, maps, split, densities, whole)
+    return CrossFit(candidates, maps, (fold_a, fold_b), densities, whole)
 
 
 def cross_fitted_score(
     clouds: CloudPair,
     maps: list[Projections],
     densities: list[Densities],
-    split: Folds,
+    counted: np.ndarray,
     rows_a: np.ndarray,
     rows_b: np.ndarray,
 ) -> np.ndarray:
-    """CSLS of each pair, the mean over the maps that it had no part in: (c,) float32.
+    """CSLS of each pair, the mean over the maps that count for it, (c, f) of 0 and 1: (c,) float32.
 
     Any maps will do, one for each fold: the same pairs can be scored by maps of another kind.
     """
-    weights = split.weights(rows_a, rows_b)
     score = np.zeros(len(rows_a), np.float32)
-    looked_up: Densities | None = None
     # Projected a second time, fold by fold: the signatures of all folds at once would be several times the clouds.
-    for fold, of_fold in enumerate(densities):
+    for fold, (density_a, density_b) in enumerate(densities):
         cosine = clouds.cosines(maps[fold], rows_a, rows_b)
-        if of_fold is not looked_up:  # large clouds have the same ones for all folds
-            looked_up = of_fold
-            density_a = of_fold[0][rows_a]
-            density_b = of_fold[1][rows_b]
-        csls = 2 * cosine - density_a - density_b
-        score += weights[:, fold] * csls
-    score /= weights.sum(axis=1)
+        score += counted[:, fold] * (2 * cosine - density_a[rows_a] - density_b[rows_b])
+    score /= counted.sum(axis=1)
     return score
 
 
@@ -219,58 +213,21 @@ def scored_candidates(
     )
 
 
-def _pooled(clouds: CloudPair, pool: np.ndarray, weights: np.ndarray, outside: Sides | None) -> PooledAnchors:
+def _anchors(clouds: CloudPair, pool: np.ndarray, weights: np.ndarray, outside: Sides | None) -> PooledAnchors:
     """The vectors of a pool's links, and after them those of outside anchors: what all maps are fitted to."""
-    left = clouds.a.take(pool[:, 0])
-    right = clouds.b.take(pool[:, 1])
+    left, right = clouds.a.take(pool[:, 0]), clouds.b.take(pool[:, 1])
     if outside is not None:
         left = concat([left, asarray(outside[0], left)])
         right = concat([right, asarray(outside[1], right)])
         weights = np.r_[weights, np.ones(len(outside[0]))]
-    directions = DIRECTIONS_OF_LARGE if _is_large(clouds) else MAX_DIRECTIONS
-    return PooledAnchors(left, right, weights, _rules(clouds, weights), directions)
-
-
-def _rules(clouds: CloudPair, weights: np.ndarray) -> tuple[MapRule, ...]:
-    """The rules of all maps of anchors with these weights (m,).
-
-    Joined maps make a pass as many times as long; of large clouds the first alone is fitted.
-    """
     rules = rules_of(weights)
-    return rules[:1] if _is_large(clouds) else rules
+    if _is_large(clouds):  # joined maps make a pass as many times as long: the first alone is fitted
+        return PooledAnchors(left, right, weights, rules[:1], DIRECTIONS_OF_LARGE)
+    return PooledAnchors(left, right, weights, rules, MAX_DIRECTIONS)
 
 
 def _is_large(clouds: CloudPair) -> bool:
     return max(clouds.n_a, clouds.n_b) > FULL_FOLDS
-
-
-def _fitted_to(split: Folds) -> list[np.ndarray]:
-    """Places of the links that each map is fitted to: all but those of its fold."""
-    if split.count == 1:
-        return [np.arange(len(split.of_link))]
-    return [np.flatnonzero(split.of_link != fold) for fold in range(split.count)]
-
-
-def _pairs_of_one_map(matches: Matches, clouds: CloudPair, folds: int) -> tuple[np.ndarray, list[Densities]]:
-    """Keys of the pairs that one map of the whole pool lists, and its densities, which stand for those of each fold."""
-    keys = _listed(matches, slice(None), slice(None), clouds.n_b)
-    return clouds.unique(keys), [_densities(matches)] * folds
-
-
-def _pairs_of_each_map(maps: list[Projections], split: Folds, clouds: CloudPair) -> tuple[np.ndarray, list[Densities]]:
-    """Keys of the pairs that any map lists for the rows outside it, and the densities of each map."""
-    keys = []
-    densities = []
-    for fold, projections in enumerate(maps):
-        matches = clouds.matches(projections, BEST_LISTED)
-        outside_a, outside_b = split.outside(fold)
-        keys.append(_listed(matches, outside_a, outside_b, clouds.n_b))
-        densities.append(_densities(matches))
-    return clouds.unique(np.concatenate(keys)), densities
-
-
-def _densities(matches: Matches) -> Densities:
-    return matches.forward.density, matches.backward.density
 
 
 def _listed(matches: Matches, rows_a: np.ndarray | slice, rows_b: np.ndarray | slice, n_b: int) -> np.ndarray:
@@ -299,56 +256,76 @@ def _best(order: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:
     return best
 
 
+def _maps_that_count(fold_a: np.ndarray, fold_b: np.ndarray, count: int) -> np.ndarray:
+    """(c, count) of 0 and 1: the maps that pairs are scored by, of the folds of their rows (c,); −1 for none.
+
+    Those that neither row had a part in; where there is none, those that one of the two had no part in.
+    """
+    counted = np.ones((count, len(fold_a)), np.float32).T  # maps are gone through one by one
+    # Of large clouds few rows are in the pool: all maps score the others.
+    in_pool = np.flatnonzero((fold_a >= 0) | (fold_b >= 0))
+    every = np.arange(count)
+    of_a, of_b = fold_a[in_pool, None], fold_b[in_pool, None]
+    free_a = (of_a == every) | (of_a < 0)
+    free_b = (of_b == every) | (of_b < 0)
+    both = free_a & free_b
+    counted[in_pool] = np.where(both.any(axis=1, keepdims=True), both, free_a | free_b)
+    return counted
+
+
 @dataclass(frozen=True, eq=False)
-class Folds:
-    """Which fold the rows of a pool are in.
+class ScoredPairs:
+    """Pairs, one in each line, with all that features are computed from.
 
     Attributes
     ----------
-    of_link : (m,) int64
-        The fold of each link of the pool.
-    of_a, of_b : (n_a,) and (n_b,) int64
-        The fold of each row, −1 where it is not in the pool.
-    count : int
+    score : (m,) float32
+        CSLS of the pair.
+    rival_in_a, rival_in_b : (m,) float32
+        CSLS of the best other partner of its row of B, which is in A, and of its row of A, which is in B.
+    neighbourhoods : (m, f) float32
+        The neighbourhood features of the pair, in the order of the registry.
+    single : tuple of ScoredPairs
+        The same pairs under each of the joined maps alone; none where one map was fitted only.
     """
 
-    of_link: np.ndarray
-    of_a: np.ndarray
-    of_b: np.ndarray
-    count: int
+    score: np.ndarray
+    rival_in_a: np.ndarray
+    rival_in_b: np.ndarray
+    neighbourhoods: np.ndarray
+    single: tuple[ScoredPairs, ...] = ()
 
-    @classmethod
-    def drawn(cls, pool: np.ndarray, clouds: CloudPair, rng: np.random.Generator, count: int) -> Folds:
-        """Folds of equal size, but for one link, at random."""
-        of_link = rng.permutation(len(pool)) % count
-        of_a = np.full(clouds.n_a, -1)
-        of_b = np.full(clouds.n_b, -1)
-        of_a[pool[:, 0]] = of_link
-        of_b[pool[:, 1]] = of_link
-        return cls(of_link, of_a, of_b, count)
+    def under_map(self, place: int) -> ScoredPairs:
+        """The pairs under one of the joined maps alone; all alike, which says nothing, where there is no such map."""
+        if self.single:
+            return self.single[place]
+        none = np.zeros_like(self.score)
+        return ScoredPairs(none, none, none, self.neighbourhoods)
 
-    def outside(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of A, and of B, that had no part in the map without this fold."""
-        return (
-            np.flatnonzero((self.of_a == fold) | (self.of_a < 0)),
-            np.flatnonzero((self.of_b == fold) | (self.of_b < 0)),
-        )
+    def margins(self) -> tuple[np.ndarray, np.ndarray]:
+        """How far the pair scores above its best rival in A, and in B: (m,) each."""
+        return self.score - self.rival_in_a, self.score - self.rival_in_b
 
-    def weights(self, rows_a: np.ndarray, rows_b: np.ndarray) -> np.ndarray:
-        """(c, count) of 0 and 1: the maps that each pair is scored by.
 
-        Those that neither row had a part in; where there is none, those that one of the two had no part in.
-        """
-        weights = np.ones((self.count, len(rows_a)), np.float32).T  # maps are gone through one by one
-        # Of large clouds few rows are in the pool: all maps score the others.
-        in_pool = np.flatnonzero((self.of_a[rows_a] >= 0) | (self.of_b[rows_b] >= 0))
-        every = np.arange(self.count)
-        of_a = self.of_a[rows_a[in_pool]][:, None]
-        of_b = self.of_b[rows_b[in_pool]][:, None]
-        free_a = (of_a == every) | (of_a < 0)
-        free_b = (of_b == every) | (of_b < 0)
-        both = free_a & free_b
-        either = free_a | free_b
-        has_both = both.any(axis=1, keepdims=True)
-        weights[in_pool] = np.where(has_both, both, either)
-        return weights
+def candidate_pairs(candidates: Candidates, neighbourhoods: np.ndarray, positions: np.ndarray) -> ScoredPairs:
+    """The candidates at these positions (m,), as they are. neighbourhoods: (c, f), of all candidates."""
+    listed_b = candidates.best_a[candidates.rows_a[positions]]
+    listed_a = candidates.best_b[candidates.rows_b[positions]]
+    lowest = np.float32(NO_RIVAL_SCORE)
+    return ScoredPairs(
+        score=candidates.score[positions],
+        rival_in_a=np.maximum(candidates.scores(best_other(listed_a, positions)), lowest),
+        rival_in_b=np.maximum(candidates.scores(best_other(listed_b, positions)), lowest),
+        neighbourhoods=neighbourhoods[positions],
+        single=tuple(candidate_pairs(each, neighbourhoods, positions) for each in candidates.under_single_maps),
+    )
+
+
+def best_other(listed: np.ndarray, *excluded: np.ndarray) -> np.ndarray:
+    """The first candidate of each row's list (m, d) that is not excluded, each (m,); −1 where there is none."""
+    free = listed >= 0
+    for positions in excluded:
+        free &= listed != positions[:, None]
+    first = np.argmax(free, axis=1)
+    chosen = listed[np.arange(len(listed)), first]
+    return np.where(free.any(axis=1), chosen, -1)

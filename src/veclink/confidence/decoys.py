@@ -12,13 +12,12 @@ afterwards, of the same candidates or of the same pairs scored by another map (`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from veclink.confidence.candidates import Candidates
+from veclink.confidence.candidates import Candidates, ScoredPairs, best_other
 from veclink.confidence.constants import DECOY_BASE_WEIGHT, NO_RIVAL_SCORE
-from veclink.confidence.features import ScoredPairs, best_other
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,18 +34,15 @@ class Decoys:
         The same link, as a position among the candidates.
     replacement : (d,) int64
         The candidate that takes the removed partner's place.
-    n_removed : int
-        How many partners were removed, whether that made a decoy or not.
     """
 
     side: str
     source: np.ndarray
     removed: np.ndarray
     replacement: np.ndarray
-    n_removed: int
 
     def weights(self, probability: np.ndarray) -> np.ndarray:
-        """How much each decoy counts, (d,), when the links are right with these probabilities (n_removed,)."""
+        """How much each decoy counts, (d,), when the links are right with these probabilities."""
         return _source_weights(probability)[self.source]
 
     def rate(self, probability: np.ndarray) -> float:
@@ -68,11 +64,10 @@ def remove_partners(candidates: Candidates, links: np.ndarray, k: int, side: str
     side : "a" or "b"
     """
     own = _seen_from(candidates, side)
-    replacement = own.best[own.rows[links], 1]
-    scores = _after_removal(candidates, links, replacement, k, side)
-    is_mutual = scores.pair > scores.rival_of_replacement
-    made = np.flatnonzero((replacement >= 0) & is_mutual)
-    return Decoys(side, source=made, removed=links[made], replacement=replacement[made], n_removed=len(links))
+    replacement = own.best_a[own.rows_a[links], 1]
+    score, _, rival_of_replacement = _after_removal(own, links, replacement, k)
+    made = np.flatnonzero((replacement >= 0) & (score > rival_of_replacement))
+    return Decoys(side, source=made, removed=links[made], replacement=replacement[made])
 
 
 def decoy_pairs(candidates: Candidates, neighbourhoods: np.ndarray, decoys: Decoys, k: int) -> ScoredPairs:
@@ -87,73 +82,44 @@ def decoy_pairs(candidates: Candidates, neighbourhoods: np.ndarray, decoys: Deco
     decoys : Decoys
     k : int
     """
-    scores = _after_removal(candidates, decoys.removed, decoys.replacement, k, decoys.side)
+    own = _seen_from(candidates, decoys.side)
+    score, *rivals = _after_removal(own, decoys.removed, decoys.replacement, k)
     # A row of A has its rivals in B, and the other way round.
-    if decoys.side == "a":
-        rival_in_a, rival_in_b = scores.rival_of_replacement, scores.rival_of_row
-    else:
-        rival_in_a, rival_in_b = scores.rival_of_row, scores.rival_of_replacement
-    return ScoredPairs(
-        scores.pair,
-        rival_in_a,
-        rival_in_b,
-        neighbourhoods[decoys.replacement],
-        single=tuple(decoy_pairs(each, neighbourhoods, decoys, k) for each in candidates.under_single_maps),
-    )
+    rival_in_b, rival_in_a = rivals if decoys.side == "a" else rivals[::-1]
+    single = tuple(decoy_pairs(each, neighbourhoods, decoys, k) for each in candidates.under_single_maps)
+    return ScoredPairs(score, rival_in_a, rival_in_b, neighbourhoods[decoys.replacement], single)
 
 
-@dataclass(frozen=True, eq=False)
-class _SeenFrom:
-    """The candidates as one side sees them: its own rows, their best lists and densities, and those of the other."""
-
-    rows: np.ndarray
-    best: np.ndarray
-    density: np.ndarray
-    other_rows: np.ndarray
-    other_best: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """CSLS of pairs of a row and its replacement partner, and of the best rival of either: (m,) float32 each."""
-
-    pair: np.ndarray
-    rival_of_row: np.ndarray
-    rival_of_replacement: np.ndarray
-
-
-def _seen_from(candidates: Candidates, side: str) -> _SeenFrom:
+def _seen_from(candidates: Candidates, side: str) -> Candidates:
+    """The candidates with that side as A: what is written for A holds for either."""
     if side == "a":
-        return _SeenFrom(
-            rows=candidates.rows_a,
-            best=candidates.best_a,
-            density=candidates.density_a,
-            other_rows=candidates.rows_b,
-            other_best=candidates.best_b,
-        )
-    return _SeenFrom(
-        rows=candidates.rows_b,
-        best=candidates.best_b,
-        density=candidates.density_b,
-        other_rows=candidates.rows_a,
-        other_best=candidates.best_a,
+        return candidates
+    return replace(
+        candidates,
+        rows_a=candidates.rows_b,
+        rows_b=candidates.rows_a,
+        density_a=candidates.density_b,
+        density_b=candidates.density_a,
+        best_a=candidates.best_b,
+        best_b=candidates.best_a,
     )
 
 
-def _after_removal(candidates: Candidates, links: np.ndarray, replacement: np.ndarray, k: int, side: str) -> _Scores:
-    """Scores of the replacements (m,) once the links' partners (m,) are gone; meaningless where one is −1."""
-    own = _seen_from(candidates, side)
-    rows = own.rows[links]
+def _after_removal(
+    own: Candidates, links: np.ndarray, replacement: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """CSLS of the replacements (m,) once the links' partners in B are gone, and of the best rival of either row.
+
+    Meaningless where a replacement is −1.
+    """
+    rows = own.rows_a[links]
     # Without its partner the row's density is the mean over the other k − 1 neighbours: lower, so its CSLS is higher.
-    above_density = np.maximum(candidates.cosine[links] - own.density[rows], 0)
-    lift = above_density / max(k - 1, 1)
-    score = candidates.scores(replacement) + lift
-    rival = best_other(own.best[rows], links, replacement)
-    rival_of_row = np.where(rival >= 0, candidates.scores(rival) + lift, NO_RIVAL_SCORE)
+    lift = np.maximum(own.cosine[links] - own.density_a[rows], 0) / max(k - 1, 1)
+    rival = best_other(own.best_a[rows], links, replacement)
+    rival_of_row = np.where(rival >= 0, own.scores(rival) + lift, NO_RIVAL_SCORE)
     # The row on the other side keeps its density, and so do its other candidates.
-    other_row = own.other_rows[replacement]
-    other_rival = best_other(own.other_best[other_row], replacement)
-    return _Scores(score, rival_of_row, rival_of_replacement=candidates.scores(other_rival))
+    other_rival = best_other(own.best_b[own.rows_b[replacement]], replacement)
+    return own.scores(replacement) + lift, rival_of_row, own.scores(other_rival)
 
 
 def _source_weights(probability: np.ndarray) -> np.ndarray:

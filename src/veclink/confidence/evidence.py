@@ -13,22 +13,22 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from veclink.backends import CloudPair
-from veclink.confidence.candidates import Candidates
+from veclink.confidence.candidates import Candidates, ScoredPairs, candidate_pairs
 from veclink.confidence.constants import NO_RIVAL_SCORE
-from veclink.confidence.features import Neighbourhoods, ScoredPairs, candidate_pairs, worth_measuring
-from veclink.geometry.canonical import FEW_ANCHORS, JOINED_RULES, JOINED_RULES_OF_FEW, MapRule
+from veclink.geometry.arrays import Sides
+from veclink.geometry.canonical import FEW_ANCHORS, JOINED_RULES, JOINED_RULES_OF_FEW
+from veclink.geometry.nearest import local_agreement
 
 Columns = Mapping[str, np.ndarray]
 """The evidence of links, as in `Links.evidence`: columns of one value for each link."""
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """One link that a kind of evidence speaks against: its value, its columns (one value each), its rivals' names."""
+@dataclass(frozen=True, eq=False)
+class Neighbourhoods:
+    """What is near the candidates: (c,) float32 each."""
 
-    value: float
-    columns: Columns
-    rival_names: Mapping[str, str]
+    agreement: Sides  # correlation and overlap of the links near both rows; 0 where not measured
+    densities: Sides  # standardised, of the cloud around the row of A, and of B
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Evidence:
     label : str
         A few words, said so that a high value speaks for the link.
     against : str or callable
-        The part of a sentence that says that it speaks against a link; in a text, `{value}` is filled in.
+        The part of a sentence that says that it speaks against a link: a text in which `{value}` is filled in, or made
+        of the link's columns (one value each) and the names of its rivals.
     help : str
         What it is, for the reference.
     of_pairs : callable, optional
@@ -70,7 +71,7 @@ class Evidence:
 
     name: str
     label: str
-    against: str | Callable[[Doubt], str]
+    against: str | Callable[[Columns, Mapping[str, str]], str]
     help: str
     of_pairs: Callable[[ScoredPairs], np.ndarray] | None = None
     of_neighbourhoods: Callable[[Neighbourhoods], np.ndarray] | None = None
@@ -95,12 +96,6 @@ class Evidence:
         if not all(name in columns for name in self.needed):
             return None
         return self.of_columns(columns)
-
-    def speaks_against(self, doubt: Doubt) -> str:
-        """The part of a sentence that says so."""
-        if callable(self.against):
-            return self.against(doubt)
-        return self.against.format(value=doubt.value)
 
 
 def model_evidence() -> tuple[Evidence, ...]:
@@ -141,24 +136,27 @@ def neighbourhood_features(
     fitted: (m,) positions of the mutual candidates that the calibration is fitted to, for which rivals are measured
     too; None measures the rivals of all. What is not measured is 0.
     """
-    wanted = worth_measuring(candidates, fitted)
-    measured = Neighbourhoods(clouds, candidates, pool, rng, wanted)
-    columns = [
-        entry.of_neighbourhoods(measured)
-        for entry in neighbourhood_evidence()
-        if entry.of_neighbourhoods is not None
-    ]  # fmt: skip
+    rows_a, rows_b = candidates.rows_a, candidates.rows_b
+    # The last place stands for "no candidate", −1.
+    wanted = np.zeros(len(rows_a) + 1, bool)
+    rivals_of_a, rivals_of_b = candidates.best_a[:, :2], candidates.best_b[:, :2]
+    if fitted is not None:
+        wanted[candidates.mutual()] = True
+        rivals_of_a, rivals_of_b = rivals_of_a[rows_a[fitted]], rivals_of_b[rows_b[fitted]]
+    wanted[rivals_of_a] = True
+    wanted[rivals_of_b] = True
+    at = np.flatnonzero(wanted[:-1])
+    agreement = np.zeros(len(rows_a), np.float32), np.zeros(len(rows_a), np.float32)
+    agreement[0][at], agreement[1][at] = local_agreement(clouds.a, clouds.b, pool, rows_a[at], rows_b[at])
+    densities = clouds.own_density("a", rng)[rows_a], clouds.own_density("b", rng)[rows_b]
+    near = Neighbourhoods(agreement, densities)
+    columns = [entry.of_neighbourhoods(near) for entry in REGISTRY if entry.of_neighbourhoods is not None]
     return np.column_stack(columns).astype(np.float32, copy=False)
 
 
 def feature_matrix(pairs: ScoredPairs, entries: tuple[Evidence, ...] | None = None) -> np.ndarray:
     """Features of pairs (m, f), float64: a column for each of the entries, those of the model where none are given."""
-    near = _by_name(pairs.neighbourhoods)
-    columns = [
-        near[entry.name] if entry.of_pairs is None else entry.of_pairs(pairs)
-        for entry in entries or model_evidence()
-    ]  # fmt: skip
-    return np.column_stack(columns).astype(float)
+    return np.column_stack([*_values(pairs, entries or model_evidence()).values()]).astype(float)
 
 
 def evidence_columns(
@@ -169,19 +167,15 @@ def evidence_columns(
     positions: (n,) of the links among the candidates; NaN where one is −1, a given pair that is no candidate.
     """
     pairs = candidate_pairs(candidates, neighbourhoods, positions)
-    near = _by_name(pairs.neighbourhoods)
-    known = positions >= 0
-    columns = {}
-    for entry in entries:
-        if entry.is_column:
-            values = near[entry.name] if entry.of_pairs is None else entry.of_pairs(pairs)
-            columns[entry.name] = np.where(known, values, np.nan).astype(np.float32)
-    return columns
+    values = _values(pairs, tuple(entry for entry in entries if entry.is_column))
+    return {name: np.where(positions >= 0, each, np.nan).astype(np.float32) for name, each in values.items()}
 
 
-def _by_name(neighbourhoods: np.ndarray) -> dict[str, np.ndarray]:
+def _values(pairs: ScoredPairs, entries: tuple[Evidence, ...]) -> dict[str, np.ndarray]:
+    """What each of the entries is for pairs, (m,) by name."""
     names = (entry.name for entry in neighbourhood_evidence())
-    return dict(zip(names, neighbourhoods.T, strict=True))
+    near = dict(zip(names, pairs.neighbourhoods.T, strict=True))
+    return {entry.name: near[entry.name] if entry.of_pairs is None else entry.of_pairs(pairs) for entry in entries}
 
 
 def _margins_of_columns(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
@@ -195,17 +189,12 @@ def _margins_of_columns(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     return leads[0], leads[1]
 
 
-def _close_rival(doubt: Doubt) -> str:
+def _close_rival(columns: Columns, rival_names: Mapping[str, str]) -> str:
     """Names the rival that comes closest, and how close."""
-    score = doubt.columns["score"]
-    leads = {
-        side: float(score - doubt.columns[f"rival_{side}_score"])
-        for side in "ab"
-        if doubt.columns[f"rival_{side}"] >= 0
-    }  # fmt: skip
-    side = min(leads, key=lambda each: leads[each]) if leads else "b"
-    lead = leads.get(side, 0.0)
-    name = doubt.rival_names.get(side)
+    score, sides = columns["score"], [side for side in "ab" if columns[f"rival_{side}"] >= 0]
+    leads = {side: float(score - columns[f"rival_{side}_score"]) for side in sides}
+    side = min(leads, key=leads.__getitem__, default="b")
+    lead, name = leads.get(side, 0.0), rival_names.get(side)
     which = f"“{name}”" if name else "another one"
     how_close = "higher" if lead < 0 else f"only {lead:.2f} less"
     return f"{which} in {side.upper()} scores {how_close}"
@@ -219,42 +208,36 @@ def _score_on_card(value: float, known: Mapping[str, float]) -> str:
     return f"{value:.2f}{lead}"
 
 
-def _score_under(place: int, of_many: MapRule, of_few: MapRule) -> Evidence:
-    """How alike a pair is under one of the joined maps alone."""
-    return Evidence(
+def _under_one_map(place: int) -> tuple[Evidence, Evidence]:
+    """How alike a pair is under one of the joined maps alone, and its lead over the closest rival there."""
+    of_many, of_few = (
+        f"ridge {rule.ridge:g}, power {rule.power:g}" for rule in (JOINED_RULES[place], JOINED_RULES_OF_FEW[place])
+    )
+    rules = f"{of_many}; below {FEW_ANCHORS:,} anchors {of_few}"
+    score = Evidence(
         name=f"score_map{place + 1}",
         label=f"Alike under map {place + 1} alone",
         against="the two are not much alike under one map alone",
-        help=f"the score under one of the joined maps alone ({_rules_in_words(of_many, of_few)}); 0 where one map was "
-        "fitted only, as for large collections",
+        help=f"the score under one of the joined maps alone ({rules}); 0 where one map was fitted only, as for large "
+        "collections",
         of_pairs=lambda pairs: pairs.under_map(place).score,
         part_of="score",
         card=None,
     )
-
-
-def _margin_under(place: int, of_many: MapRule, of_few: MapRule) -> Evidence:
-    """The lead of a pair over its closest rival under one of the joined maps alone."""
-    return Evidence(
+    margin = Evidence(
         name=f"margin_map{place + 1}",
         label=f"Lead under map {place + 1} alone",
         against="a rival comes close under one map alone",
-        help=f"the lead over the closest rival under that map alone ({_rules_in_words(of_many, of_few)})",
+        help=f"the lead over the closest rival under that map alone ({rules})",
         of_pairs=lambda pairs: np.minimum(*pairs.under_map(place).margins()),
         compares_rivals=True,
         part_of="narrow_margin",
         card=None,
     )
+    return score, margin
 
 
-def _rules_in_words(of_many: MapRule, of_few: MapRule) -> str:
-    """The ridge and power of a map of many anchors, and of few."""
-    many = f"ridge {of_many.ridge:g}, power {of_many.power:g}"
-    few = f"ridge {of_few.ridge:g}, power {of_few.power:g}"
-    return f"{many}; below {FEW_ANCHORS:,} anchors {few}"
-
-
-_RULES_OF_MAPS = tuple(zip(JOINED_RULES, JOINED_RULES_OF_FEW, strict=True))
+_SCORES, _MARGINS = zip(*map(_under_one_map, range(len(JOINED_RULES))), strict=True)
 
 _MARGIN_COLUMNS = ("score", "rival_a", "rival_b", "rival_a_score", "rival_b_score")
 
@@ -329,6 +312,6 @@ REGISTRY: tuple[Evidence, ...] = (
     ),
     # Single maps tell wrong pairs that all of them together like. On the half of `veclink bench real` that things are
     # chosen on, recall at 0.95 rose from 64.3 to 67.1, mean F1 from 85.4 to 85.8 in 41 runs.
-    *(_score_under(place, *rules) for place, rules in enumerate(_RULES_OF_MAPS)),
-    *(_margin_under(place, *rules) for place, rules in enumerate(_RULES_OF_MAPS)),
+    *_SCORES,
+    *_MARGINS,
 )

@@ -21,22 +21,13 @@ def typical(links: Links, sure: int, doubtful: int) -> list[tuple[str, int]]:
     the result is.
     """
     source = links.considered
-    is_new = ~_given(source)
-    is_kept = np.arange(len(source)) < len(links)
+    is_new, is_kept = ~_given(source), np.arange(len(source)) < len(links)
     is_sure = source.probability >= SURE
-    sure_ranks = np.flatnonzero(is_kept & is_sure & is_new)
-    doubtful_ranks = np.flatnonzero(is_kept & ~is_sure & is_new)
-    left_out = np.flatnonzero(~is_kept & is_new)
-    chosen = {
-        "sure": _spread(sure_ranks, sure),
-        "doubtful": _spread(doubtful_ranks, doubtful),
-        "left out": left_out[:1].tolist(),
-    }
-    return [
-        (kind, rank)
-        for kind, ranks in chosen.items()
-        for rank in ranks
-    ]  # fmt: skip
+    sure_ranks = _spread(np.flatnonzero(is_kept & is_sure & is_new), sure)
+    doubtful_ranks = _spread(np.flatnonzero(is_kept & ~is_sure & is_new), doubtful)
+    left_out = np.flatnonzero(~is_kept & is_new)[:1].tolist()
+    chosen = {"sure": sure_ranks, "doubtful": doubtful_ranks, "left out": left_out}
+    return [(kind, rank) for kind, ranks in chosen.items() for rank in ranks]
 
 
 def against(links: Links, i: int, most: int = 2) -> list[tuple[str, float]]:
@@ -52,25 +43,25 @@ def against(links: Links, i: int, most: int = 2) -> list[tuple[str, float]]:
     values = recorded_values(links.evidence, model["features"], i)
     if values is None:
         return []
-    changes = model_changes(model, values)
-    telling = [
-        (name, change)
-        for name, change in changes.items()
-        if change < -MIN_TELLING_CHANGE
-    ]  # fmt: skip
-    telling.sort(key=lambda each: each[1])
-    return telling[:most]
+    changes = sorted(model_changes(model, values).items(), key=lambda each: each[1])
+    return [(name, change) for name, change in changes if change < -MIN_TELLING_CHANGE][:most]
 
 
 def in_words(links: Links, i: int, rival_a: str = "", rival_b: str = "") -> str:
     """One sentence on what speaks against link i; empty where nothing does. rival_a, rival_b: names of its rivals."""
-    names = [name for name, _ in against(links, i)]
-    rivals = {"a": rival_a, "b": rival_b}
-    if not names:
-        return ""
-    phrases = [_phrase(links, i, name, rivals) for name in names]
+    phrases = []
+    of_link = {column: each[i] for column, each in links.evidence.items()}
+    for name, _ in against(links, i):
+        entry, value = evidence.lookup(name), recorded_values(links.evidence, [name], i)
+        assert value is not None, "what speaks against a link has a value"
+        if entry is None:
+            phrases.append(name.replace("_", " "))
+        elif callable(entry.against):
+            phrases.append(entry.against(of_link, {"a": rival_a, "b": rival_b}))
+        else:
+            phrases.append(entry.against.format(value=value[name]))
     text = ", and ".join(phrases)
-    return text[:1].upper() + text[1:] + "."
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def recorded_values(columns: evidence.Columns, names: list[str], i: int) -> dict[str, float] | None:
@@ -79,10 +70,7 @@ def recorded_values(columns: evidence.Columns, names: list[str], i: int) -> dict
     values = {}
     for name in names:
         entry = evidence.lookup(name)
-        if entry is None:
-            column = one.get(name)
-        else:
-            column = entry.recorded(one)
+        column = one.get(name) if entry is None else entry.recorded(one)
         if column is None:
             return None
         values[name] = float(column[0])
@@ -101,17 +89,6 @@ def model_changes(model: Mapping[str, Any], values: Mapping[str, float]) -> dict
         change = weight * (values[name] - centre) / scale
         changes[told] = changes.get(told, 0.0) + change
     return changes
-
-
-def _phrase(links: Links, i: int, name: str, rivals: Mapping[str, str]) -> str:
-    entry = evidence.lookup(name)
-    if entry is None:
-        return name.replace("_", " ")
-    values = recorded_values(links.evidence, [name], i)
-    assert values is not None, "what speaks against a link has a value"
-    of_link = {column: each[i] for column, each in links.evidence.items()}
-    doubt = evidence.Doubt(values[name], of_link, rivals)
-    return entry.speaks_against(doubt)
 
 
 def _given(links: Links) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How far the estimates may be off: ranges around precision, recall and overlap, for the links above any threshold.
+"""How far the estimates may be off: ranges around precision, recall and overlap above any threshold; and thresholds.
 
 One number is uncertain above all: how many of the judged pairs are right. The log odds of their share are taken to be
 off by a standard deviation of
@@ -22,6 +22,9 @@ from veclink.confidence.constants import COUNT_ERROR, FEW_RIGHT_ERROR, LEAST_MUT
 from veclink.confidence.logistic import logit, sigmoid
 from veclink.data.links import Links
 from veclink.data.summary import Summary
+
+TABLED_PRECISIONS = (0.99, 0.95, 0.90)
+"""Wanted precisions that a summary says the price of."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +107,15 @@ def estimates(probability: np.ndarray, summary: Summary) -> Estimates | None:
     n = len(probability)
     if not n or not summary.overlap:
         return None
-    right = float(probability.sum())
-    wrong = wrong_links(n - right, n, summary.caution)
-    overlap = _overlap(summary)
+    caution = float(np.clip(np.nan_to_num(summary.caution), 1.0, 100.0))  # one that does no harm, whatever a file says
+    right, shared = float(probability.sum()), float(summary.overlap)
+    wrong = wrong_links(n - right, n, caution)
+    # of files of 0.1, and of new rows, only as much is known as caution says
+    most = max(shared, min(summary.n_a, summary.n_b))
+    least, most = summary.overlap_range or (shared / caution, min(shared * caution, most))
+    overlap = Interval(shared, min(least, shared), max(most, shared))
     recall = Interval(
-        min(1.0, right / overlap.value),
+        min(1.0, right / shared),
         min(1.0, (n - wrong.high) / max(overlap.high, 1e-9)),
         min(1.0, (n - wrong.low) / max(overlap.low, 1e-9)),
     )
@@ -117,21 +124,46 @@ def estimates(probability: np.ndarray, summary: Summary) -> Estimates | None:
 
 def wrong_links(expected: float, n: int, caution: float) -> Interval:
     """How many of n links are wrong, when the probabilities expect so many."""
-    factor = _sound(caution)
     chance = NORMAL_90 * np.sqrt(max(expected, 0.0))
-    low = expected - np.hypot(expected * (1 - 1 / factor), chance)
-    high = expected + np.hypot(expected * (factor - 1), chance)
+    low = expected - np.hypot(expected * (1 - 1 / caution), chance)
+    high = expected + np.hypot(expected * (caution - 1), chance)
     return Interval(expected, float(np.clip(low, 0, n)), float(np.clip(high, 0, n)))
 
 
-def _overlap(summary: Summary) -> Interval:
-    """That of a run; of files of 0.1, and of new rows, only as much is known as caution says."""
-    value, factor = float(summary.overlap or 0.0), _sound(summary.caution)
-    most = max(value, min(summary.n_a, summary.n_b))
-    low, high = summary.overlap_range or (value / factor, min(value * factor, most))
-    return Interval(value, min(low, value), max(high, value))
+# Thresholds: how many of the surest pairs are links
 
 
-def _sound(caution: float) -> float:
-    """A caution that does no harm, whatever a file says."""
-    return float(np.clip(np.nan_to_num(caution), 1.0, 100.0))
+@dataclass(frozen=True)
+class Threshold:
+    """What a wanted precision costs: how many links `Links.at` keeps for it, and their estimated recall."""
+
+    precision: float
+    n_links: int
+    recall: float | None
+
+
+def thresholds(links: Links) -> tuple[Threshold, ...]:
+    """A line for each of TABLED_PRECISIONS; none where the method does not estimate precision."""
+    if links.summary.precision is None:
+        return ()
+    lines = []
+    for precision in TABLED_PRECISIONS:
+        summary = links.at(precision=precision).summary
+        lines.append(Threshold(precision, summary.n_links, summary.recall))
+    return tuple(lines)
+
+
+def best_threshold(probability: np.ndarray, overlap: float) -> int:
+    """How many of the pairs, sorted by falling probability (n,), to keep for the largest expected F1.
+
+    Of the first m, Σp are right; expected F1 = 2·Σp / (m + overlap). overlap: the estimated number of shared objects.
+    """
+    if not len(probability):
+        return 0
+    return int(np.argmax(expected_f1(probability, overlap))) + 1
+
+
+def expected_f1(probability: np.ndarray, overlap: float) -> np.ndarray:
+    """Of the first 1, 2, … n pairs, sorted by falling probability (n,): (n,)."""
+    kept = np.arange(1, len(probability) + 1)
+    return 2 * np.cumsum(probability) / (kept + max(overlap, 1.0))

@@ -27,52 +27,31 @@ from veclink.confidence.constants import (
     REGRESSION_ERROR,
 )
 from veclink.confidence.decoys import Decoys
-from veclink.confidence.features import Standard
 from veclink.confidence.logistic import logistic_regression, logit, sigmoid, with_total
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What a mixture is fitted to.
+    """What a mixture is fitted to: n mutual candidates and the decoys that are made of them."""
 
-    Attributes
-    ----------
-    score : (n,) float32
-        Of the mutual candidates.
-    standard : Standard
-        Of their features.
-    features : (n, f) float64
-        Their features, standardised.
-    decoys : tuple of Decoys
-        Made of these candidates, on side A and on side B.
-    decoy_features : (d, f) float64
-        Features of all decoys, those of side A first, standardised as those of the candidates are.
-    n_a, n_b : float
-        Rows of the clouds; where only a part of the candidates is fitted, that part of the rows.
-    """
-
-    score: np.ndarray
-    standard: Standard
-    features: np.ndarray
-    decoys: tuple[Decoys, Decoys]
-    decoy_features: np.ndarray
-    n_a: float
+    score: np.ndarray  # (n,) float32
+    features: np.ndarray  # (n, f) float64, standardised
+    centre: np.ndarray  # (f,) their means before that
+    scale: np.ndarray  # (f,) their spreads
+    decoys: tuple[Decoys, Decoys]  # made on side A and on side B
+    decoy_features: np.ndarray  # (d, f) of all decoys, those of side A first, standardised as those of the candidates
+    n_a: float  # rows of the clouds; where only a part of the candidates is fitted, that part of the rows
     n_b: float
 
-    def __len__(self) -> int:
-        return len(self.score)
 
-    def decoy_weights(self, probability: np.ndarray) -> np.ndarray:
-        """How much each decoy counts, (d,), when the candidates are right with these probabilities."""
-        return np.concatenate([decoys.weights(probability) for decoys in self.decoys])
+def fit_mixture(sample: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What tells right candidates from wrong ones, by expectation–maximisation.
 
+    Every candidate stands in both classes of the regression, by its probability in the right one and by its doubt in
+    the wrong one; the decoys stand in the wrong one.
 
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """What was fitted.
-
-    Attributes
-    ----------
+    Returns
+    -------
     probability : (n,) float64
         That each candidate is right.
     coefficients : (1 + f,) float64
@@ -80,29 +59,21 @@ class Mixture:
     decoy_weight : (d,) float64
         How much each decoy counted in it.
     """
-
-    probability: np.ndarray
-    coefficients: np.ndarray
-    decoy_weight: np.ndarray
-
-    def log_odds(self, features: np.ndarray) -> np.ndarray:
-        """By these coefficients, before they are shifted to the expected total: (m,) of features (m, f)."""
-        return self.coefficients[0] + features @ self.coefficients[1:]
-
-
-def fit_mixture(sample: Sample) -> Mixture:
-    """Probabilities of the candidates by expectation–maximisation."""
-    n = len(sample)
+    n = len(sample.score)
     probability = first_guess(sample.score)
     by_regression = n - float(probability.sum())
     log_odds = None
+    lines = np.concatenate([sample.features, sample.features, sample.decoy_features])
+    targets = np.r_[np.ones(n), np.zeros(len(lines) - n)]
     for _ in range(MAX_ROUNDS):
         by_rate, error = wrong_by_rate(sample, probability)
         counted = partial(joined, n, by_rate, error, right=float(probability.sum()))
         normals = None if log_odds is None else two_normals(log_odds, probability)
-        decoy_weight = sample.decoy_weights(probability)
-        wrong = counted(by_regression, normals)
-        coefficients = _regression(sample, probability, decoy_weight, wrong)
+        decoy_weight = np.concatenate([decoys.weights(probability) for decoys in sample.decoys])
+        wrong, doubt = counted(by_regression, normals), 1 - probability
+        own_share = OWN_DOUBT_SHARE * wrong * doubt / max(doubt.sum(), 1e-9)
+        decoy_share = (1 - OWN_DOUBT_SHARE) * wrong * decoy_weight / max(decoy_weight.sum(), 1e-9)
+        coefficients = logistic_regression(lines, targets, np.r_[probability, own_share, decoy_share])
         log_odds = coefficients[0] + sample.features @ coefficients[1:]
         by_regression = n - float(sigmoid(log_odds).sum())
         fresh = with_total(log_odds, n - counted(by_regression, normals))
@@ -110,7 +81,7 @@ def fit_mixture(sample: Sample) -> Mixture:
         probability = fresh
         if moved < MIXTURE_CONVERGED:
             break
-    return Mixture(probability, coefficients, decoy_weight)
+    return probability, coefficients, decoy_weight
 
 
 def wrong_by_rate(sample: Sample, probability: np.ndarray) -> tuple[float, float]:
@@ -122,7 +93,7 @@ def wrong_by_rate(sample: Sample, probability: np.ndarray) -> tuple[float, float
     right = min(float(probability.sum()), most_right)
     rates = np.array([decoys.rate(probability) for decoys in sample.decoys])
     alone = np.array([sample.n_a, sample.n_b]) - right / MUTUAL_SHARE
-    count = (1 + DECOY_RATE_INFLATION * (1 - right / len(sample))) * float((alone * rates).mean())
+    count = (1 + DECOY_RATE_INFLATION * (1 - right / len(sample.score))) * float((alone * rates).mean())
     rate = np.clip(rates.mean(), MIN_WRONG_SHARE, 1 - MIN_WRONG_SHARE)
     # two decoys at most are made of each right link: that many draws, with this relative variance
     sampling = (1 - rate) / (rate * max(2 * right, 1.0))
@@ -179,34 +150,3 @@ def first_guess(score: np.ndarray) -> np.ndarray:
     low, high = np.quantile(score, FIRST_GUESS_QUANTILES)
     width = max(float(high - low), 1e-9)
     return np.clip((score - low) / width, 0.0, 1.0) ** 2
-
-
-def _regression(
-    sample: Sample,
-    probability: np.ndarray,
-    decoy_weight: np.ndarray,
-    wrong: float,
-) -> np.ndarray:
-    """Coefficients (1 + f,) that tell right candidates from wrong ones.
-
-    Every candidate stands in both classes, by its probability in the right one and by its doubt in the wrong one; the
-    decoys stand in the wrong one.
-    """
-    n = len(sample)
-    doubt = 1 - probability
-    own_share = OWN_DOUBT_SHARE * wrong * doubt / max(doubt.sum(), 1e-9)
-    decoy_share = (1 - OWN_DOUBT_SHARE) * wrong * decoy_weight / max(decoy_weight.sum(), 1e-9)
-    targets = np.r_[
-        np.ones(n),
-        np.zeros(n),
-        np.zeros(len(decoy_weight)),
-    ]
-    features = np.concatenate(
-        [
-            sample.features,
-            sample.features,
-            sample.decoy_features,
-        ]
-    )
-    weights = np.r_[probability, own_share, decoy_share]
-    return logistic_regression(features, targets, weights)

@@ -203,7 +203,7 @@ def _known(fit: CrossFit, candidates: Candidates, cloud: Cloud, side: int, rng: 
         parts=(Part.of(cloud.collection),),
         mean=cloud.mean,
         rows=cloud.rows,
-        fold=(fit.split.of_a, fit.split.of_b)[side].astype(np.int8),
+        fold=fit.folds[side].astype(np.int8),
         density=np.stack([each[side] for each in maps], axis=1).astype(np.float32),
         crowding=((crowded - scale[0]) / scale[1]).astype(np.float32),
         rivals=np.where(best >= 0, partners[best], -1).astype(np.int32),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from veclink.backends import CloudPair
-from veclink.confidence.candidates import Candidates, scored_candidates
+from veclink.confidence.candidates import Candidates, candidate_pairs, scored_candidates
 from veclink.confidence.constants import BEST_LISTED, CALIBRATION_VERSION, MUTUAL_SHARE
 from veclink.confidence.evidence import (
     evidence_columns,
@@ -23,10 +23,8 @@ from veclink.confidence.evidence import (
     neighbourhood_features,
     score_evidence,
 )
-from veclink.confidence.features import candidate_pairs
-from veclink.confidence.intervals import caution_of
+from veclink.confidence.intervals import best_threshold, caution_of
 from veclink.confidence.logistic import logit, sigmoid
-from veclink.confidence.threshold import best_threshold
 from veclink.data.links import Links
 from veclink.data.links_files import row_evidence
 from veclink.data.pairs import lookup

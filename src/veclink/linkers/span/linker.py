@@ -14,7 +14,7 @@ import numpy as np
 
 from veclink.backends import CloudPair
 from veclink.confidence import intervals
-from veclink.confidence.calibration import Calibrated, best_threshold, calibrate, recounted
+from veclink.confidence.calibration import Calibrated, calibrate, recounted
 from veclink.confidence.candidates import FOLDS, Candidates, crossfit
 from veclink.confidence.constants import FULL_FOLDS
 from veclink.confidence.evidence import neighbourhood_features
@@ -151,15 +151,16 @@ def refit(task: Task, first: State) -> State:
         return first
     refits = options.refits
     if refits is None:
-        refits = REFITS if first.calibrated.best_f1 < REFITTED_BELOW else 0
-    state, shares = first, [first.calibrated.share_right]
+        best_f1 = intervals.expected_f1(first.calibrated.probability, first.calibrated.overlap).max()
+        refits = REFITS if best_f1 < REFITTED_BELOW else 0
+    state, shares = first, [first.calibrated.probability.mean()]
     for done in range(refits):
         task.tell("refitting", done + 1, len(state.calibrated.positions))
         again = _refitted(task, state)
         if again.calibrated.model is None:
             break
         state = again
-        shares.append(state.calibrated.share_right)
+        shares.append(state.calibrated.probability.mean())
     if state is first:
         return first
     share = float(np.exp(np.log(shares).mean()))
@@ -183,7 +184,7 @@ def decide(task: Task, state: State) -> Decision:
     found = int(np.count_nonzero(candidates.are_mutual(state.given)))
     shared = intervals.shared_objects(calibrated.probability, len(state.given), found, task.smaller)
     if options.thresholded:
-        kept = best_threshold(ranked.probability, shared.value)
+        kept = intervals.best_threshold(ranked.probability, shared.value)
     right = ranked.probability[:kept].sum()
     if options.calibrated and bootstrap.anchored and right < MAPPED_LEAST_PRECISION * kept:
         return replace(nothing, verdict=Verdict(NOT_LINKABLE, (*verdict.why, Reason("as_many_by_chance"))))

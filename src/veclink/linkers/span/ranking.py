@@ -62,7 +62,8 @@ def ranked_pairs(
     """
     positions, probability = calibrated.positions, calibrated.probability
     if not one_to_one:
-        positions, probability = calibrated.ranked()
+        positions = np.concatenate([positions, calibrated.others])
+        probability = np.concatenate([probability, calibrated.other_probability])
     rows_a = candidates.rows_a[positions]
     rows_b = candidates.rows_b[positions]
     pairs = np.column_stack([rows_a, rows_b])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from veclink.confidence.calibration import FITTED
 from veclink.confidence.candidates import FOLDS, Candidates
-from veclink.confidence.constants import FITTED_OF_MANY
+from veclink.confidence.constants import FITTED_OF_MANY, MAX_FITTED_CANDIDATES
 from veclink.linkers.span.constants import (
     FEW_LINKS,
     FOLDS_OF_MANY,
@@ -19,7 +18,7 @@ from veclink.linkers.span.constants import (
 def fitted_links(candidates: Candidates, rng: np.random.Generator) -> np.ndarray:
     """Positions of the mutual candidates that the calibration is fitted to: all, or of very many a sample."""
     links = candidates.mutual()
-    if len(links) <= FITTED:
+    if len(links) <= MAX_FITTED_CANDIDATES:
         return links
     return np.sort(rng.choice(links, FITTED_OF_MANY, replace=False))
 
