@@ -36,7 +36,7 @@ class Job:
     experiment: str
     setup: Setup
     settings: Settings
-    wall: float = 0.0  # seconds that it took before, or that others of its method took
+    wall: float = 0.0  # seconds that it took before, 0 where nothing is known
 
 
 def key_of(settings: Settings) -> str:
@@ -66,16 +66,14 @@ class Store:
         return [self.measured[key] for key in every if key in self.measured]
 
     def jobs(self) -> list[Job]:
-        """What is missing, with the seconds that each took when it was measured last, or that its method takes."""
-        walls: dict[str, list[float]] = {}
-        for cell in self.measured.values():
-            walls.setdefault(method_of(cell), []).append(cell.get("wall", 0.0))
-        found = []
-        for each in self.missing():
-            usual = walls.get(method_of(each), [0.0])
-            wall = self.measured.get(key_of(each), {}).get("wall", sum(usual) / len(usual))
-            found.append(Job(self.name, self.setup, each, wall))
-        return found
+        """What is missing, with the seconds that each took on this device, or the most that its method took."""
+        walls, most = dict[str, float](), dict[str, float]()
+        for key, cell in self.measured.items():
+            if cell.get("device", "cpu") == self.setup.device:
+                walls[key] = cell.get("wall", 0.0)
+                most[method_of(cell)] = max(most.get(method_of(cell), 0.0), walls[key])
+        wanted = ((key_of(each), each) for each in self.missing())
+        return [Job(self.name, self.setup, each, walls.get(key, most.get(method_of(each), 0.0))) for key, each in wanted]
 
     def _has(self, key: str) -> bool:
         return key in self.measured and (self.name in WITHOUT_LINKS or is_current(self.measured[key]))
@@ -184,6 +182,7 @@ def _work(job: Job) -> dict[str, Any]:
         told = f"{type(error).__name__}: {str(error)[:300]}"
         measured = module.run(replace(job.setup, device="cpu"), job.settings) | {"device": "cpu", "gpu_error": told}
     return measured | {
+        "device": measured.get("device", job.setup.device),
         "version": version_of(method_of(job.settings)),
         "wall": round(time.perf_counter() - began, 2),
         "cores": os.cpu_count(),

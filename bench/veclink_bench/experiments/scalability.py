@@ -43,7 +43,7 @@ def cells(setup: Setup) -> list[Settings]:
 
 def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     """One trial."""
-    return run_trial(setup, settings) | {"device": setup.device}
+    return run_trial(setup, settings)
 
 
 def tables(cells: list[Cell]) -> list[Table]:
