@@ -72,8 +72,8 @@ class Store:
             if cell.get("device", "cpu") == self.setup.device:
                 walls[key] = cell.get("wall", 0.0)
                 most[method_of(cell)] = max(most.get(method_of(cell), 0.0), walls[key])
-        wanted = ((key_of(each), each) for each in self.missing())
-        return [Job(self.name, self.setup, each, walls.get(key, most.get(method_of(each), 0.0))) for key, each in wanted]
+        wanted = [(each, walls.get(key_of(each), most.get(method_of(each), 0.0))) for each in self.missing()]
+        return [Job(self.name, self.setup, each, wall) for each, wall in wanted]
 
     def _has(self, key: str) -> bool:
         return key in self.measured and (self.name in WITHOUT_LINKS or is_current(self.measured[key]))
