@@ -123,7 +123,7 @@ def journal(folder: Path, rng: Random) -> str:
 def payload(folder: Path, rng: Random) -> str:
     """Payload in a file of its own."""
     from veclink.review import side
-    from veclink.stores.payloads import with_payload
+    from veclink.stores.opening import with_payload
 
     def read() -> None:
         left, _ = specimens.papers()

@@ -8,7 +8,7 @@ import pytest
 from span_papers import some_papers
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import Cloud, prepare
-from veclink.geometry.copies import copy_groups, without_copies
+from veclink.geometry.nearest import copy_groups, without_copies
 
 
 def _cloud(vectors: np.ndarray) -> Cloud:

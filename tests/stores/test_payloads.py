@@ -18,8 +18,7 @@ from veclink.data.collection import Collection
 from veclink.data.pairs import resolve_pairs
 from veclink.errors import InputError, UnusedIdsWarning
 from veclink.review import side
-from veclink.stores.opening import open_collection
-from veclink.stores.payloads import with_payload
+from veclink.stores.opening import open_collection, with_payload
 
 PLAIN = Collection.from_array(np.eye(3), name="a.npy")
 NAMED = Collection.from_array(np.eye(3), ids=["7", "x", "08"], name="a.npy")

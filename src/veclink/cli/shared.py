@@ -76,7 +76,7 @@ def check_device(name: str) -> str:
 def check_payload(path: Path | None) -> Path | None:
     """Refuse a file that no payload can be read of."""
     if path is not None:
-        from veclink.stores.payloads import check_payload_file
+        from veclink.stores.opening import check_payload_file
 
         check_payload_file(path)
     return path

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.agreement import Agreement
-from veclink.data.tabled import Told
-from veclink.data.words import UNKNOWN, Reason, plain_reasons, read_reasons
+from veclink.data.words import UNKNOWN, Reason, Told, plain_reasons, read_reasons
 from veclink.errors import InputError, named, plural
 
 VERDICTS = LINKABLE, DOUBTFUL, NOT_LINKABLE = "linkable", "doubtful", "not linkable"

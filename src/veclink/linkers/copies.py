@@ -8,7 +8,7 @@ import numpy as np
 
 from veclink.data.pairs import lookup
 from veclink.geometry.clouds import Cloud
-from veclink.geometry.copies import Groups, copy_groups, without_copies
+from veclink.geometry.nearest import Groups, copy_groups, without_copies
 
 
 @dataclass(frozen=True, eq=False)

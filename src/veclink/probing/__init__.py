@@ -20,8 +20,7 @@ from veclink.confidence.intervals import Interval, estimate
 from veclink.data.collection import Collection, numbers
 from veclink.data.pairs import resolve_seeds
 from veclink.data.summary import plain_json
-from veclink.data.tabled import card
-from veclink.data.words import USUALLY_ENOUGH, say
+from veclink.data.words import USUALLY_ENOUGH, card, say
 from veclink.errors import named
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.nearest import EXCLUDED

@@ -11,8 +11,7 @@ from veclink.data.collection import Collection, numbers
 from veclink.data.words import say
 from veclink.errors import InputError
 from veclink.geometry.clouds import Cloud, lengths
-from veclink.geometry.copies import copy_groups
-from veclink.geometry.nearest import EXCLUDED, components, largest
+from veclink.geometry.nearest import EXCLUDED, components, copy_groups, largest
 from veclink.geometry.signatures import singular
 
 BLOCK, SAMPLE = 1 << 13, 2000  # rows that are read at a time; of a larger side, rows that are compared

@@ -15,7 +15,7 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.pairs import resolve_pairs
-from veclink.data.tabled import Told
+from veclink.data.words import Told
 from veclink.errors import InputError, named
 from veclink.files.tables import read_columns, readable
 from veclink.geometry.arrays import tiles

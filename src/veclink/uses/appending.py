@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
-from veclink.data.tabled import Told
+from veclink.data.words import Told
 from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning, named
 from veclink.geometry.clouds import fitted
 from veclink.progress import ProgressListener, heard, shows_progress

@@ -14,7 +14,7 @@ import numpy as np
 
 from veclink.backends import chosen_device
 from veclink.data.pairs import one_to_one
-from veclink.data.tabled import FIRST, Tabled, card
+from veclink.data.words import FIRST, Tabled, card
 from veclink.errors import InputError, WrongLinksWarning, needed, plural
 from veclink.files.memory import parse_memory
 from veclink.files.tables import table_ending, write_table

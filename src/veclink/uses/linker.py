@@ -32,8 +32,7 @@ from veclink.linkers.linking import Source, link
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.verdict import NOT_LINKABLE
 from veclink.progress import ProgressListener, heard, shows_progress, tell
-from veclink.stores.opening import open_collection
-from veclink.stores.payloads import with_payload
+from veclink.stores.opening import open_collection, with_payload
 from veclink.threads import takes_threads
 from veclink.uses.known_rows import SIDES, Knowledge, KnownSide, Part, learn, marks_of, side_of
 from veclink.uses.linked_pairs import check_links

@@ -26,7 +26,7 @@ import numpy as np
 
 from veclink.data.links import Links
 from veclink.data.pairs import columns_of_pairs
-from veclink.data.tabled import FIRST, Tabled, card
+from veclink.data.words import FIRST, Tabled, card
 from veclink.errors import InputError, plural
 from veclink.files.tables import table_ending, write_table
 from veclink.linkers.linking import Source, link

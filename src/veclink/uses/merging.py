@@ -18,7 +18,7 @@ import pyarrow as pa
 from veclink.data.collection import Collection, numbers
 from veclink.data.links import Links
 from veclink.data.pairs import one_to_one
-from veclink.data.tabled import Tabled, Told
+from veclink.data.words import Tabled, Told
 from veclink.errors import InputError, ShuffledPayloadWarning, WrongLinksWarning
 from veclink.files.memory import forget_pages
 from veclink.geometry.clouds import fitted, prepare

@@ -33,8 +33,7 @@ from veclink.data.words import Reason, plain_reasons, read_reasons
 from veclink.errors import InputError
 from veclink.geometry.arrays import tiles
 from veclink.geometry.clouds import Cloud
-from veclink.geometry.copies import SAME
-from veclink.geometry.nearest import largest, largest_values
+from veclink.geometry.nearest import SAME, largest, largest_values
 from veclink.geometry.signatures import unit_rows
 from veclink.matching.cpu import Kept, cut, keep_by_row
 from veclink.threads import multiply, share
