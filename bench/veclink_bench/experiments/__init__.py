@@ -16,6 +16,7 @@ EXPERIMENTS = {
     "main": "methods × pairs × data, 30 % shared, 15 seeds",
     "grid": "overlap × seeds",
     "ablation": "what each part of GEH and of span brings",
+    "reading": "GEH by the strict reading of the paper, each difference switched alone",
     "tuning": "GEH's best settings: chosen on some pairs, reported on others",
     "strategies": "view strategy × encoding over the overlap",
     "outside": "anchors from another corpus: target × source",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from veclink.linkers.options import GehOptions, GrowthSchedule, differing
+from veclink.linkers.options import GrowthSchedule
 from veclink_bench.experiments.figures import colour, new_figure
 from veclink_bench.experiments.setup import Settings, Setup
 from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, pair_name, trials_note, values
@@ -14,7 +14,6 @@ TITLE = "Ablation"
 # GEH does not converge on the second, so that span alone is taken apart there.
 PAIR, HARD = ("nfcorpus", "minilm", "mpnet"), ("nfcorpus", "mpnet", "e5")
 OVERLAP, SEEDS, TRIALS = 0.3, 15, 5
-STRICT = differing(GehOptions.paper())
 GEH: dict[str, dict[str, Any]] = {
     "full": {},
     "out-of-bag votes": {"own_votes": False},
@@ -26,14 +25,6 @@ GEH: dict[str, dict[str, Any]] = {
     "single view": {"views": "single"},
     "no bootstrapping": {"bootstrap": False},
     "tuned": GEH_TUNED,
-    # The strict reading of the paper, and each of its parts alone.
-    "strict reading": STRICT,
-    "strict reading, local": STRICT | {"path": "local"},
-    "views drawn on side A": {"view_side": "a"},
-    "σ of all rows": {"width_rows": 5_000},
-    "local": {"path": "local"},
-    "local, clusters of d_max": {"path": "local", "links_per_view": 0},
-    "local, all seeds in views": {"path": "local", "seeds_in_views": True},
 }
 PARTS: dict[str, dict[str, Any]] = {
     "full": {},
