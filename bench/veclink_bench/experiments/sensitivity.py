@@ -11,7 +11,7 @@ from veclink_bench.experiments.tables import Cell, Table, grouped, mean_std, ord
 from veclink_bench.experiments.trials import run_trial
 
 TITLE = "Sensitivity"
-PAIR = ("nfcorpus", "minilm", "mpnet")
+PAIRS = (("nfcorpus", "minilm", "mpnet"), ("scifact", "minilm", "mpnet"))
 TRIALS = 3
 SWEEPS: dict[tuple[str, str], tuple[float, ...]] = {
     ("geh", "growth"): (0.0, 0.1, 0.3, 0.6, 1.0),
@@ -29,12 +29,14 @@ LETTERS = {"growth": "c", "share": "ρ0", "ridge": "λ", "views": "views per rou
 
 def cells(setup: Setup) -> list[Settings]:
     """All trials, the first of everything first."""
+    pairs = [list(pair) for pair in PAIRS] if setup.full and not (setup.corpora or setup.models) else []
     return [
         {
-            "pair": setup.one_pair(PAIR), "overlap": 0.3, "seeds": 15, "method": method, "variant": name,
+            "pair": pair, "overlap": 0.3, "seeds": 15, "method": method, "variant": name,
             "value": value, "state": state,
         }
         for state in setup.states(TRIALS)
+        for pair in pairs or [setup.one_pair(PAIRS[0])]
         for (method, name), sweep in SWEEPS.items()
         if method in setup.using(("geh", "geh tuned", "span"))
         for value in (sweep if setup.full else sweep[1:4:2])
@@ -54,19 +56,25 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
 
 def tables(cells: list[Cell]) -> list[Table]:
     """F1 at every value."""
+    pairs = ordered(cells, "pair")
     rows = [
         [
             f"{method}: {LETTERS[name]}",
-            ", ".join(f"{value:g}: {mean_std(values(own))}" for (value,), own in grouped(group, "value").items()),
+            *(
+                ", ".join(f"{value:g}: {mean_std(values(own))}" for (value,), own in grouped(of, "value").items())
+                for pair in pairs
+                for of in [grouped(group, "pair").get((pair,), [])]
+            ),
         ]
         for (method, name), group in grouped(cells, "method", "variant").items()
     ]
-    heading = f"F1 by setting, {pair_name(cells[0]['pair'])}, α = 0.3, 15 seeds" if cells else "F1 by setting"
-    return [Table(heading, ["setting", "value: F1"], rows, trials_note(cells))]
+    columns = [f"{pair_name(pair)}, value: F1" for pair in pairs]
+    return [Table("F1 by setting, α = 0.3, 15 seeds", ["setting", *columns], rows, trials_note(cells))]
 
 
 def draw(cells: list[Cell]) -> Any:
-    """A panel for each setting."""
+    """A panel for each setting, of the first pair."""
+    cells = [cell for cell in cells if cell["pair"] == cells[0]["pair"]]
     groups = grouped(cells, "method", "variant")
     figure, axes = new_figure(-(-len(groups) // 3), 3, 7.6, 6.4)
     for panel, ((method, name), group) in zip(axes.flat, groups.items(), strict=False):
