@@ -25,6 +25,7 @@ from veclink_bench.table_figures import (
     chosen,
     least_and_most,
     means_of,
+    stable_settings,
 )
 
 Claim = Callable[[CellsOf], bool]
@@ -214,6 +215,7 @@ FIGURES: dict[str, Callable[[CellsOf], float]] = {
     **least_and_most(
         {
             "strategies-lead": _lead_over_geh_tuned,
+            **{f"geh-stable-{name}": partial(stable_settings, setting=name) for name in ("growth", "k", "share")},
             "conditioning-gain": partial(_conditioning, measure="condition"),
             "oracle-gap": _gaps_of_the_oracle,
             "centroids-gap": _gaps_of_centroids,

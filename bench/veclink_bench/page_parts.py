@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from veclink.errors import InputError
 from veclink_bench.experiments import EXPERIMENTS, WITHOUT_LINKS, load
 from veclink_bench.experiments.merging import by_map
 from veclink_bench.experiments.tables import grouped, pair_name, trials_of, values
@@ -208,6 +209,33 @@ def versions_of_tables(cells_of: CellsOf) -> str:
     return "\n".join(lines)
 
 
+def beside_the_paper(_: CellsOf) -> str:
+    """Every figure of GEH in the paper, as results/paper.json quotes it, beside ours, and why they differ."""
+    from veclink_bench.pages import number  # which has these parts
+
+    quoted = json.loads((BENCH / "results" / "paper.json").read_text(encoding="utf-8"))
+    lines = []
+    for table in quoted["tables"]:
+        measures = " / ".join(table["measures"])
+        lines += [f"**{table['name']}**", "", f"| {measures} | the paper | here | difference | why |"]
+        lines.append("| --- | --: | --: | --: | --- |")
+        for row in table["rows"]:
+            asked = row["ours"] or []
+            if isinstance(asked, str):
+                asked = [asked.format(measure) for measure in table["measures"]]
+            try:
+                ours = [number(query) for query in asked]
+            except InputError:
+                ours = []
+            both = zip(ours, row["paper"], strict=bool(ours))
+            apart = " / ".join(f"{float(own.replace(',', '')) - paper:+,.1f}" for own, paper in both)
+            theirs = " / ".join(f"{each:,}" for each in row["paper"])
+            here = " / ".join(ours) or ("not measured" if asked else "–")
+            lines.append(f"| {row['what']} | {theirs} | {here} | {apart or '–'} | {quoted['reasons'][row['why']]} |")
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
 MEASURES = {"f1": "F1", "ndcg": "NDCG@100", "recall": "Recall@100", "v": "V-measure", "oar": "OAR"}
 F1_TABLES = ("main", "grid", "strategies", "outside", "seeding", "scalability", "glove")
 COMPARED = [(name, "f1") for name in F1_TABLES] + [
@@ -229,6 +257,7 @@ PARTS: dict[str, Callable[[CellsOf], str]] = {
     "gpu-linking": gpu_linking,
     "where-span-is-behind": where_span_is_behind,
     "versions-of-tables": versions_of_tables,
+    "beside-the-paper": beside_the_paper,
     "sample-demo": partial(printed_by, "demo"),
     "sample-link": partial(printed_by, "link"),
     "sample-eval": partial(printed_by, "eval"),

@@ -9,7 +9,7 @@ A page holds marks that no reader sees, and between them what they stand for:
     <!-- made NAME --> … <!-- end -->                                               one of `page_parts.PARTS`
     <!-- paper -->72.2<!-- /paper -->                                               the paper's figure, typed
 
-A number is `REDUCE FILE.MEASURE NAME=VALUE … [by=NAME] [digits=N]` of the cells of results/experiments/FILE.json whose
+A number is `REDUCE FILE.MEASURE NAME=VALUE … [by=NAME,…] [digits=N]` of the cells of results/experiments/FILE.json whose
 settings have these values ("/" joins a list, "_" is a space, "|" means or). REDUCE is one of `REDUCTIONS`; with `by`
 the cells are averaged within each group first. `at FILE PATH [digits=N [percent]]` reads one number of any result
 file (a path of keys and positions, joined by "."), `code MODULE.NAME … [percent]` a constant of the code or the
@@ -129,7 +129,7 @@ def number(query: str) -> str:
     if by is None:
         numbers = values(found, measure)
     else:
-        numbers = np.array([values(group, measure).mean() for group in grouped(found, by).values()])
+        numbers = np.array([values(group, measure).mean() for group in grouped(found, *by.split(",")).values()])
     if not len(numbers):
         raise InputError(f"No cell of {file} fits the mark {query!r}; correct its settings.")
     value = REDUCTIONS[kind](numbers)

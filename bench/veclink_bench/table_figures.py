@@ -28,6 +28,12 @@ def chosen(cells: Iterable[Cell], **wanted: object) -> list[Cell]:
     return [cell for cell in cells if all(cell.get(name) == value for name, value in wanted.items())]
 
 
+def stable_settings(cells_of: CellsOf, setting: str) -> np.ndarray:
+    """The values of one of GEH's settings at which its mean F1 is at least 97 % of the best, as the paper counts."""
+    means = means_of(chosen(cells_of("sensitivity"), method="geh", variant=setting), "value")
+    return np.array([value for (value,), mean in means.items() if mean >= 0.97 * max(means.values())])
+
+
 def best_geh(of: dict[tuple, float]) -> dict[tuple, float]:
     """GEH at its best: the highest of its means (method, *place) at every place."""
     found: dict[tuple, float] = {}
