@@ -7,7 +7,7 @@ clear, a few starts are compared. The smaller one cloud is against the other, th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -211,7 +211,7 @@ def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
         yield by_their_map
     if clouds.large and fallbacks:
         # Among very many rows a few given pairs place none, but they do align the clouds.
-        yield _aligned(search, anchors)
+        yield _vouched(_aligned(search, anchors), anchors, _aligned_pairs)
     yield _given(search, anchors)
     if not fallbacks:
         return
@@ -260,25 +260,31 @@ def _softly(search: Search, anchors: Anchors) -> Iterator[Attempt]:
         return
     name = f"{anchors.name}, softly"
     search.begin(name)
-    pairs = _soft_pairs(search, anchors.rows)
+    pairs = _soft_pairs(search, anchors)
     pool = search.grow(guessed(clouds, pairs), search.seeded)
+    yield _vouched(Attempt(name, pool, search), anchors, _soft_pairs)
+
+
+def _vouched(attempt: Attempt, anchors: Anchors, pairs_from: Callable[[Search, Anchors], np.ndarray]) -> Attempt:
+    """The attempt; where its pool does not reach the mark, with whether the given pairs vouch for it."""
+    search, pool = attempt.search, attempt.pool
     refused = pool.agreed < search.mark * pool.extent
-    yield Attempt(name, pool, search, vouched=refused and _come_back(search, anchors))
+    return replace(attempt, vouched=refused and _come_back(search, anchors, pairs_from))
 
 
-def _come_back(search: Search, anchors: Anchors) -> bool:
-    """Whether most given pairs are near as seen from what grew softly from the other half of them.
+def _come_back(search: Search, anchors: Anchors, pairs_from: Callable[[Search, Anchors], np.ndarray]) -> bool:
+    """Whether most given pairs are near as seen from the pairs that come from the other half of them.
 
     Two clouds in which few rows have a partner agree on few pairs, whatever the map. That half of eight pairs which had
     no part in it are near has a chance of 1 in 100 million, whatever is shared.
     """
-    if len(anchors) < MIN_COMING_BACK:
+    if len(anchors.rows) < MIN_COMING_BACK:
         return False
     clouds, rng = search.clouds, search.rng
     order = rng.permutation(len(anchors))
     shares = np.ones(len(anchors))
     for held_out, others in ((order[::2], order[1::2]), (order[1::2], order[::2])):
-        pairs = _soft_pairs(search, anchors.rows[others])
+        pairs = pairs_from(search, anchors.subset(others))
         links = pairs[sharing_no_row(pairs, anchors.rows)][:OUTLIER_ANCHORS]
         if len(links) < MIN_POOL:
             continue
@@ -289,9 +295,9 @@ def _come_back(search: Search, anchors: Anchors) -> bool:
     return bool(np.mean(shares <= NEAR_SHARE) >= MIN_SEED_RECOVERY)
 
 
-def _soft_pairs(search: Search, given: np.ndarray) -> np.ndarray:
+def _soft_pairs(search: Search, anchors: Anchors) -> np.ndarray:
     """Mutual neighbours (p, 2) of rows of A and of B, grown softly from given ones, the smaller cloud first."""
-    clouds = search.clouds
+    clouds, given = search.clouds, anchors.rows
     grow = partial(grow_softly, rng=search.rng, listener=search.listener)
     a, b = clouds.all_rows("a"), clouds.all_rows("b")
     if clouds.n_a <= clouds.n_b:
@@ -325,6 +331,11 @@ def _aligned(search: Search, anchors: Anchors) -> Attempt:
     rounds = of_large if clouds.large else usual
     along = align(sampled, hints, rng, clouds.matched, rounds, search.listener)
     return Attempt(name, grown_along(search, along), search)
+
+
+def _aligned_pairs(search: Search, anchors: Anchors) -> np.ndarray:
+    """The pool (p, 2) that grows from clouds which these anchors align."""
+    return _aligned(search, anchors).pool.pairs
 
 
 def _sampled(clouds: CloudPair, most: int, rng: np.random.Generator) -> Sides:
