@@ -23,7 +23,7 @@ from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.attempt import Attempt, Search
 from veclink.linkers.span.growing import Pool
-from veclink.linkers.span.starts import Bootstrap, _come_back, _rated, best_pool
+from veclink.linkers.span.starts import Bootstrap, _aligned_pairs, _come_back, _rated, _soft_pairs, best_pool
 
 N_SEEDS = 30
 
@@ -61,9 +61,12 @@ def test_given_pairs_come_back_from_what_grew_from_their_other_half_where_they_a
     clouds, truth = _few(), small_papers()[2]
     search = Search(clouds, np.random.default_rng(0), SpanOptions(), None)
     right, wrong = truth[:15], np.column_stack([truth[:15, 0], np.roll(truth[:15, 1], 1)])
-    assert _come_back(search, anchors_from_rows(clouds, right))
-    assert not _come_back(search, anchors_from_rows(clouds, wrong))
-    assert not _come_back(search, anchors_from_rows(clouds, right[:7]))
+    assert _come_back(search, anchors_from_rows(clouds, right), _soft_pairs)
+    assert not _come_back(search, anchors_from_rows(clouds, wrong), _soft_pairs)
+    assert not _come_back(search, anchors_from_rows(clouds, right[:7]), _soft_pairs)
+    search = Search(whole_cloud_pair(), np.random.default_rng(0), SpanOptions(), None)
+    assert _come_back(search, _seeds(0), _aligned_pairs)  # as of large clouds
+    assert not _come_back(search, _seeds(N_SEEDS), _aligned_pairs)
 
 
 def test_a_start_that_given_pairs_bear_out_is_taken_before_one_that_agrees_on_more(

@@ -209,13 +209,15 @@ def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
     by_their_map = mapped(search, anchors)
     if by_their_map is not None:
         yield by_their_map
+    all_asked_too = max(clouds.n_a, clouds.n_b) <= ASKED_IN_FULL
     if clouds.large and fallbacks:
         # Among very many rows a few given pairs place none, but they do align the clouds.
-        yield _vouched(_aligned(search, anchors), anchors, _aligned_pairs)
+        aligned = _aligned(search, anchors)
+        yield aligned if all_asked_too else _vouched(aligned, anchors, _aligned_pairs)
     yield _given(search, anchors)
     if not fallbacks:
         return
-    if clouds.large and max(clouds.n_a, clouds.n_b) <= ASKED_IN_FULL:
+    if clouds.large and all_asked_too:
         in_full = replace(anchors, name=f"{anchors.name}, all rows asked")
         yield _given(search.in_full(), in_full)
     if _are_held(clouds) and len(anchors.rows):
