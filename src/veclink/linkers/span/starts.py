@@ -213,13 +213,13 @@ def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
     if clouds.large and fallbacks:
         # Among very many rows a few given pairs place none, but they do align the clouds.
         aligned = _aligned(search, anchors)
-        yield aligned if all_asked_too else _vouched(aligned, anchors, _aligned_pairs)
+        yield aligned if all_asked_too else _vouched(aligned, anchors, partial(_pool_pairs, _aligned))
     yield _given(search, anchors)
     if not fallbacks:
         return
     if clouds.large and all_asked_too:
         in_full = replace(anchors, name=f"{anchors.name}, all rows asked")
-        yield _given(search.in_full(), in_full)
+        yield _vouched(_given(search.in_full(), in_full), in_full, partial(_pool_pairs, _given))
     if _are_held(clouds) and len(anchors.rows):
         yield from _softly(search, anchors)
         moved = _centred_on_anchors(search, anchors)
@@ -335,9 +335,9 @@ def _aligned(search: Search, anchors: Anchors) -> Attempt:
     return Attempt(name, grown_along(search, along), search)
 
 
-def _aligned_pairs(search: Search, anchors: Anchors) -> np.ndarray:
-    """The pool (p, 2) that grows from clouds which these anchors align."""
-    return _aligned(search, anchors).pool.pairs
+def _pool_pairs(start: Callable[[Search, Anchors], Attempt], search: Search, anchors: Anchors) -> np.ndarray:
+    """The pairs (p, 2) of the pool of one start from these anchors."""
+    return start(search, anchors).pool.pairs
 
 
 def _sampled(clouds: CloudPair, most: int, rng: np.random.Generator) -> Sides:
