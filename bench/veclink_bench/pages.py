@@ -9,12 +9,12 @@ A page holds marks that no reader sees, and between them what they stand for:
     <!-- made NAME --> … <!-- end -->                                               one of `page_parts.PARTS`
     <!-- paper -->72.2<!-- /paper -->                                               the paper's figure, typed
 
-A number is `REDUCE FILE.MEASURE NAME=VALUE … [by=NAME,…] [digits=N]` of the cells of results/experiments/FILE.json whose
-settings have these values ("/" joins a list, "_" is a space, "|" means or). REDUCE is one of `REDUCTIONS`; with `by`
-the cells are averaged within each group first. `at FILE PATH [digits=N [percent]]` reads one number of any result
-file (a path of keys and positions, joined by "."), `code MODULE.NAME … [percent]` a constant of the code or the
-product of several, `figure NAME` one of `claims.FIGURES`, and `release FILE` the release that a result file is of,
-such as "veclink 0.2, and not since".
+A number is `REDUCE FILE.MEASURE NAME=VALUE … [by=NAME,…] [digits=N]` of the cells of results/experiments/FILE.json
+whose settings have these values ("/" joins a list, "_" is a space, "|" means or). REDUCE is one of `REDUCTIONS`; with
+`by` the cells are averaged within each group first. `at FILE PATH [digits=N [percent]]` reads one number of any
+result file (a path of keys and positions, joined by "."), `code MODULE.NAME … [percent]` a constant of the code or
+the product of several, `figure NAME` one of `claims.FIGURES`, and `release FILE` the release that a result file is
+of, such as "veclink 0.2, and not since".
 """
 
 from __future__ import annotations
