@@ -8,13 +8,15 @@
 # make faults kill every command that writes, on every target: an hour, results committed
 # make races  two runs that write to one place at once, 20 times for each command and target: results committed
 # make fuzz   100,000 mutated inputs to every reader and URL (CASES=...), about half an hour on one core
+# make reproduce  all tables again: corpora that are not there yet, cells that are missing or stale, pages; goes on where it
+#                 stopped (DATA=..., a folder per corpus; JOBS=..., processes)
 # make audit  ask pip-audit about known holes in what is installed; needs the network
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo check test test-all docs docs-serve lint clean browser lowest coverage faults races fuzz audit
+.PHONY: demo check test test-all docs docs-serve lint clean browser lowest coverage faults races fuzz audit reproduce
 
 demo: $(VENV)/installed
 	$(BIN)/veclink demo
@@ -63,6 +65,14 @@ fuzz: $(VENV)/installed-for-tests
 	mkdir -p bench/results/reliability
 	PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(BIN)/python -m fuzz.campaign --cases $(CASES) \
 	  --keep build/fuzz --out bench/results/reliability/fuzz.json
+
+DATA ?= $(or $(VECLINK_DATA),build/data)
+JOBS ?= $(shell nproc)
+reproduce: $(VENV)/installed-for-tests
+	$(BIN)/veclink bench fetch --data $(DATA)
+	$(BIN)/veclink bench reproduce --data $(DATA) --jobs $(JOBS)
+	$(BIN)/veclink bench results --data $(DATA)
+	VECLINK_DATA=$(DATA) $(BIN)/veclink bench check
 
 audit: $(VENV)/installed-for-tests
 	$(PIP) pip-audit

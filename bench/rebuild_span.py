@@ -344,11 +344,7 @@ def calibrated(evidence: Evidence, views: list[Scored], mutual: Array) -> Array:
             np.concatenate([right, right, false]),
             np.repeat([1.0, 0.0, 0.0], [n, n, len(false)]),
             np.concatenate(
-                [
-                    p,
-                    OWN_DOUBT_SHARE * wrong * doubt / doubt.sum(),
-                    (1 - OWN_DOUBT_SHARE) * wrong * decoy / decoy.sum(),
-                ]
+                [p, OWN_DOUBT_SHARE * wrong * doubt / doubt.sum(), (1 - OWN_DOUBT_SHARE) * wrong * decoy / decoy.sum()]
             ),
         )[:n]
         by_regression = n - sigmoid(log_odds).sum()

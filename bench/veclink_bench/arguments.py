@@ -22,9 +22,7 @@ def parser(doc: str | None, *, data: bool = False) -> argparse.ArgumentParser:
         Whether it reads a folder of corpora: adds `--data`, whose value is a folder that exists.
     """
     made = argparse.ArgumentParser(
-        prog=Path(sys.argv[0]).name,
-        description=doc,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog=Path(sys.argv[0]).name, description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     if data:
         # The default is a text and not None: argparse hands texts to `type`, which then looks at $VECLINK_DATA.

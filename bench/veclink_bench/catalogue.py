@@ -22,8 +22,7 @@ STUDIES = {
     "real": Entry("studies.real", "collections as users have them: unequal, with copies, with little in common"),
     "ablate": Entry("studies.ablate", "the same without one part of span linking at a time: what each is worth"),
     "catalogues": Entry(
-        "studies.catalogues",
-        "two shops, two bibliographies: other texts of the same objects, from few pairs to many",
+        "studies.catalogues", "two shops, two bibliographies: other texts of the same objects, from few pairs to many"
     ),
     "mutants": Entry("mutants", "small faults put in one at a time: do the tests notice"),
 }
@@ -34,6 +33,7 @@ SPEED = {
     "store-speed": Entry("speed.stores", "reading each store, against a bare loop over its own client"),
 }
 PAGES = {
+    "fetch": Entry("fetch", "the texts of the corpora from where they are published, and vectors of them"),
     "results": Entry("results_page", "fill the numbers and tables of all pages from the results, draw all figures"),
     "check": Entry("checking", "fail where a page is not what the results and the code say"),
     "report-pictures": Entry("pictures.report_page", "the pictures of the report and of the probe's page"),

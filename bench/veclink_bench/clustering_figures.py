@@ -29,9 +29,7 @@ def gaps_to_models(cells_of: CellsOf, links_by: str = "span") -> np.ndarray:
     """V-measure with links less the mean of both models alone, of every pair."""
     alone = means_of(_cut(cells_of, "one model"), "pair", measure="v")
     linked = means_of(_at(cells_of, links_by), "pair", measure="v")
-    return np.array(
-        [mean - (alone[((c, a),)] + alone[((c, b),)]) / 2 for ((c, a, b),), mean in linked.items()],
-    )
+    return np.array([mean - (alone[((c, a),)] + alone[((c, b),)]) / 2 for ((c, a, b),), mean in linked.items()])
 
 
 def gaps_to_others(cells_of: CellsOf) -> np.ndarray:

@@ -209,11 +209,8 @@ def reproduce(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Measure in one pool what is missing or stale of several tables; make those that are whole."""
-    for name in names or ():
-        check_choice("NAME", name, tuple(EXPERIMENTS))
-    told = SimpleNamespace(**locals(), full=True, corpora=None, models=None, trials=None, rows=None, again=False)
-    told.draw_only, told.as_json, told.whole = False, False, True
-    run_experiments(names or list(EXPERIMENTS), told)
+    unused = dict.fromkeys(("corpora", "models", "trials", "rows", "again", "draw_only", "as_json"))
+    run_experiments(names or list(EXPERIMENTS), SimpleNamespace(**locals(), **unused, full=True, whole=True))
 
 
 @bench.command()

@@ -29,10 +29,7 @@ RETRIES = 5
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 TIMEOUT = 120.0
 BUSY = (408, 409, 425, 429, 500, 502, 503, 504)
-SERVICES = {
-    "openai": ("https://api.openai.com/v1", "OPENAI"),
-    "mistral": ("https://api.mistral.ai/v1", "MISTRAL"),
-}
+SERVICES = {"openai": ("https://api.openai.com/v1", "OPENAI"), "mistral": ("https://api.mistral.ai/v1", "MISTRAL")}
 
 
 def encode(texts: Sequence[str], model: str) -> np.ndarray:
@@ -74,9 +71,8 @@ def _by_http(kind: str, name: str, texts: list[str]) -> np.ndarray:
         data=json.dumps({"model": name, "input": texts}).encode(),
         headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
     )
-    answer = _asked(request, f"{kind} ({base})")
     try:
-        rows = sorted(answer["data"], key=lambda row: row["index"])
+        rows = sorted(_asked(request, f"{kind} ({base})")["data"], key=lambda row: row["index"])
         if [row["index"] for row in rows] != list(range(len(texts))):
             raise ValueError(f"{len(rows)} vectors for {len(texts)} texts")
         return np.array([row["embedding"] for row in rows], np.float32)
@@ -96,19 +92,11 @@ def _asked(request: urllib.request.Request, server: str) -> dict[str, Any]:
                 raise VeclinkError(
                     f"{server} answered {error.code} {error.reason}: {said or 'nothing more'}."
                 ) from error
-            wait = _seconds(error.headers.get("Retry-After"))
+            wanted = error.headers.get("Retry-After") or ""  # seconds, or a date
+            wait = float(wanted) if wanted.isdigit() else None
         except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
             if attempt == RETRIES:
                 raise VeclinkError(f"{server} could not be reached: {getattr(error, 'reason', error)}.") from error
             wait = None
-        except json.JSONDecodeError as error:
-            raise VeclinkError(f"{server} gave an answer that is not JSON: {error.msg}.") from error
         time.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2**attempt if wait is None else wait))
     raise AssertionError("the last attempt returns or raises")
-
-
-def _seconds(text: str | None) -> float | None:
-    try:
-        return max(0.0, float(text)) if text else None
-    except ValueError:  # a date; the pause of our own will do
-        return None

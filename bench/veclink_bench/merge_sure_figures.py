@@ -37,4 +37,3 @@ def _at_default(measure: str, corpus: str, overlap: float, cells_of: CellsOf) ->
     """A measure in each cell of a corpus and overlap, merged by the default `sure`."""
     cells = [cell for cell in cells_of("merge_sure") if (cell["pair"][0], cell["overlap"]) == (corpus, overlap)]
     return np.array([cell["sure"][str(DEFAULT_SURE)][measure] for cell in cells])
-

@@ -153,9 +153,7 @@ def titles(right: str, share: float, corpora: Corpora, rng: np.random.Generator)
     return even(Pair("papers", "titles.minilm", right), share, corpora, rng)
 
 
-def catalogue(
-    name: str, left: str, right: str, removed: float, corpora: Corpora, rng: np.random.Generator
-) -> Problem:
+def catalogue(name: str, left: str, right: str, removed: float, corpora: Corpora, rng: np.random.Generator) -> Problem:
     """Two catalogues of the same objects, written differently; of B so many of the partners are removed."""
     a, b = (corpora.vectors("catalogues", f"{name}.{side}") for side in (f"a.{left}", f"b.{right}"))
     truth = rng.permutation(np.load(corpora.folder / "catalogues" / f"{name}.truth.npy"))

@@ -79,11 +79,7 @@ def ranked_links(
         pairs=np.column_stack([a.rows[everything[:, 0]], b.rows[everything[:, 1]]]),
         probability=np.concatenate([np.ones(len(given)), 1 - rank]),
         summary=Summary(
-            method=method,
-            n_a=len(a.collection),
-            n_b=len(b.collection),
-            n_links=len(everything),
-            iterations=iterations,
+            method=method, n_a=len(a.collection), n_b=len(b.collection), n_links=len(everything), iterations=iterations
         ),
         evidence={
             "score": np.concatenate([np.full(len(given), np.nan), score[best]]).astype(np.float32),

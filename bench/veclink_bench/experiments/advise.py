@@ -64,13 +64,7 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     forecast = {way.name: [way.ndcg, way.error] for way in seen}
     kept, foretold = compared(paired, DEFAULT_MAP)
     alone = choice(tuple(Way(name, kept[name]) for name in WAYS), False, foretold)[0]
-    return {
-        "links": len(links),
-        "foretold": asdict(foretold),
-        "alone": alone,
-        "seen": forecast,
-        "unseen": true,
-    }
+    return {"links": len(links), "foretold": asdict(foretold), "alone": alone, "seen": forecast, "unseen": true}
 
 
 def _links(a: np.ndarray, b: np.ndarray, truth: np.ndarray, seeds: np.ndarray, known: bool) -> Links:

@@ -77,10 +77,7 @@ def run(setup: Setup, settings: Settings) -> dict[str, Any]:
     moved = {"run": translators[DEFAULT_MAP].transform(a), "true": by_truth.transform(a)}
     lost = {
         name: searched(
-            asked,
-            np.concatenate([b, moved[by][rows]]),
-            np.concatenate([cut.rows_b, cut.rows_a[rows]])[:, None],
-            graded,
+            asked, np.concatenate([b, moved[by][rows]]), np.concatenate([cut.rows_b, cut.rows_a[rows]])[:, None], graded
         )
         for name, (by, rows) in kept_of_a(cut, joined).items()
     }

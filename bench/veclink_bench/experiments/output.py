@@ -28,18 +28,18 @@ def finish(store: Store, *, show: bool = True) -> dict[str, Any]:
     markdown, figure = store.path.with_suffix(".md"), store.path.with_suffix(".svg")
     with written_whole(markdown) as temporary:
         temporary.write_text(f"## {module.TITLE}\n\n" + "\n".join(table.markdown() for table in tables))
-    answer |= {"json": str(store.path), "markdown": str(markdown)}
-    if not hasattr(module, "draw"):
-        return answer | {"tables": [_plain(table) for table in tables]}
-    try:
-        drawn = module.draw(cells)
-    except MissingExtra as error:
-        typer.echo(f"veclink: No figure was drawn. {error}", err=True)
-        return answer | {"tables": [_plain(table) for table in tables]}
-    with written_whole(figure) as temporary:
-        drawn.savefig(temporary, metadata={"Date": None})
-    drawn.clear()
-    return answer | {"figure": str(figure), "tables": [_plain(table) for table in tables]}
+    answer |= {"json": str(store.path), "markdown": str(markdown), "tables": [_plain(table) for table in tables]}
+    if hasattr(module, "draw"):
+        try:
+            drawn = module.draw(cells)
+        except MissingExtra as error:
+            typer.echo(f"veclink: No figure was drawn. {error}", err=True)
+            return answer
+        with written_whole(figure) as temporary:
+            drawn.savefig(temporary, metadata={"Date": None})
+        drawn.clear()
+        answer["figure"] = str(figure)
+    return answer
 
 
 def _plain(table: Any) -> dict[str, Any]:

@@ -27,13 +27,7 @@ def _variants() -> dict[str, dict[str, Any]]:
                 if share > 0.4 and not (centred and choice == "random"):
                     continue
                 name = f"k {k}, share {share}, {choice}{', centred' if centred else ''}"
-                found[name] = {
-                    "own_votes": False,
-                    "k": k,
-                    "share": share,
-                    "view_choice": choice,
-                    "centred": centred,
-                }
+                found[name] = {"own_votes": False, "k": k, "share": share, "view_choice": choice, "centred": centred}
     return found
 
 

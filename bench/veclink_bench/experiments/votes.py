@@ -125,10 +125,8 @@ def _votes_of_geh(setup: Setup, settings: Settings, case: Case) -> tuple[np.ndar
     options = GehOptions(**changed)
     a, b = (prepare(Collection.from_array(side), centre=options.centred) for side in (case.a, case.b))
     anchors = anchors_from_pairs(a, b, case.start["seeds"])
-    growing, rng = (
-        Growing(a, b, anchors, GehSettings(options, device=setup.device)),
-        np.random.default_rng(settings["state"]),
-    )
+    growing = Growing(a, b, anchors, GehSettings(options, device=setup.device))
+    rng = np.random.default_rng(settings["state"])
     while not growing.finished:
         growing.advance(rng)
     pairs = growing.votes.pairs()
