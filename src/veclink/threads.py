@@ -15,7 +15,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import cache
 from typing import Any, ParamSpec, TypeVar
@@ -32,6 +32,8 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 _asked: ContextVar[int | None] = ContextVar("threads that were asked for", default=None)
+# BLAS is limited when the first computation begins, and no more when the last one ends.
+_computations, _counting, _blas_limit = 0, threading.Lock(), ExitStack()
 
 
 def thread_count() -> int:
@@ -47,28 +49,36 @@ def thread_count() -> int:
     if given:
         return _checked(given, f"${VARIABLE}")
     limits = [os.environ.get(name, "") for name in OTHERS]
-    return max(1, min([cores(), *(int(limit) for limit in limits if limit.isdigit())]))
-
-
-def cores() -> int:
-    """Cores that this process may use."""
     if hasattr(os, "process_cpu_count"):  # Python 3.13
-        return os.process_cpu_count() or 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = os.process_cpu_count() or 1
+    else:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([cores, *(int(limit) for limit in limits if limit.isdigit())]))
 
 
 @contextmanager
 def computing(threads: int | None = None) -> Iterator[None]:
     """While it lasts, BLAS uses one thread, and `share` as many as asked for; also a decorator.
 
-    threads: None leaves the number as it is (see `thread_count`).
+    threads: None leaves the number as it is (see `thread_count`). Where threadpoolctl is missing, as where numpy and
+    torch are all there is, BLAS keeps its threads.
     """
+    global _computations
     asked = _asked.set(_asked.get() if threads is None else _checked(threads, "threads"))
-    _blas.change(1)
+    with _counting:
+        _computations += 1
+        if _computations == 1:
+            with suppress(ImportError):
+                from threadpoolctl import threadpool_limits
+
+                _blas_limit.enter_context(threadpool_limits(1, user_api="blas"))
     try:
         yield
     finally:
-        _blas.change(-1)
+        with _counting:
+            _computations -= 1
+            if not _computations:
+                _blas_limit.close()
         _asked.reset(asked)
 
 
@@ -126,34 +136,6 @@ def multiply(
 
     share(rows, len(left))
     return product
-
-
-class _Blas:
-    """The limit on the threads of BLAS: set when the first computation begins, lifted when the last one ends.
-
-    Where threadpoolctl is missing, as where numpy and torch are all there is, BLAS keeps its threads.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.running = 0
-        self.limits: Any = None
-
-    def change(self, by: int) -> None:
-        """One computation more (1), or less (−1)."""
-        with self.lock:
-            self.running += by
-            if by == self.running == 1:
-                with suppress(ImportError):
-                    from threadpoolctl import threadpool_limits
-
-                    self.limits = threadpool_limits(1, user_api="blas")
-            elif self.running == 0 and self.limits is not None:
-                self.limits.restore_original_limits()
-                self.limits = None
-
-
-_blas = _Blas()
 
 
 @cache

@@ -80,6 +80,7 @@ class CloudPair:
         self.n_a, self.n_b = int(a.shape[0]), int(b.shape[0])
         self.dimension = int(min(a.shape[1], b.shape[1]))
         self.ridge, self.k, self.device, self.memory = ridge, k, device, memory
+        self.extent_of_all = min(self.n_a, self.n_b)  # rows of the smaller cloud
         self.large = self.extent_of_all > ALL_ASKED
 
     def in_full(self) -> Self:
@@ -87,11 +88,6 @@ class CloudPair:
         full = copy(self)
         full.large = False
         return full
-
-    @property
-    def extent_of_all(self) -> int:
-        """Rows of the smaller cloud."""
-        return min(self.n_a, self.n_b)
 
     def sample_queries(self, rng: np.random.Generator, *, first: bool = False, most: int | None = None) -> QuerySample:
         """Choose the rows of the smaller cloud to ask for partners: all of small clouds, some of large ones.

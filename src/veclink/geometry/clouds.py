@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -111,7 +111,7 @@ class Cloud:
 
     def _made(self, source: range | np.ndarray) -> np.ndarray:
         out = np.empty((len(source), self.shape[1]), np.float32)
-        for low, high in _chunks(len(out), self.shape[1]):
+        for low, high in tiles(len(out), max(1, (1 << 19) // self.shape[1])):  # float64 work that fits the cache
             part = source[low:high]
             where = slice(part.start, part.stop) if isinstance(part, range) else part
             here = out[low:high]
@@ -135,7 +135,6 @@ def prepare(
     label = f"{side} ({collection.name})"
     if collection.dimension < 2:
         raise InputError(f"{label} has vectors of 1 number; directions need at least 2.")
-    _check_enough(len(collection), label)
     zero, mean = inspected(collection, label, look)
     if len(zero) and not skip_zero:
         raise InputError(
@@ -143,7 +142,11 @@ def prepare(
             "skip_zero (--skip-zero)."
         )
     rows = np.delete(np.arange(len(collection), dtype=np.int64), zero)
-    _check_enough(len(rows), label)
+    if len(rows) < LEAST_ROWS:
+        raise InputError(
+            f"{label} has {plural(len(rows), 'usable row')}; linking needs at least {LEAST_ROWS}, and links are judged "
+            f"from {ROWS_TO_JUDGE} rows on."
+        )
     if centre and 1.0 - float(mean @ mean) < NO_DIRECTION:
         raise InputError(
             f"All {len(rows):,} vectors of {label} point the same way, so nothing tells them apart; check the model."
@@ -167,7 +170,8 @@ def inspected(collection: Collection, label: str, look: Look | None = None) -> t
     broken: list[int] = []
     n_broken = 0
     total = np.zeros(collection.dimension, np.float64)
-    for low, high in _chunks(len(collection), collection.dimension, 4 * DEVICE_NUMBERS if look else 1 << 22):
+    at_once = DEVICE_NUMBERS // 2 if look else 1 << 19  # numbers whose float64 work fits the cache
+    for low, high in tiles(len(collection), max(1, at_once // collection.dimension)):
         where = slice(low, high)
         unit, length = look(collection, where) if look else _unit(numbers(collection, where))
         length = to_numpy(length)
@@ -184,11 +188,6 @@ def inspected(collection: Collection, label: str, look: Look | None = None) -> t
         )
     none = np.concatenate(zero)
     return none, total / max(1, len(collection) - len(none))
-
-
-def _chunks(rows: int, dimension: int, n_bytes: int = 1 << 22) -> Iterator[tuple[int, int]]:
-    """Rows at a time whose float64 work fits the cache, and bounds what a block needs beyond its result."""
-    return tiles(rows, max(1, n_bytes // (8 * dimension)))
 
 
 def _unit(numbers: np.ndarray, shortest: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -211,14 +210,6 @@ def _unit(numbers: np.ndarray, shortest: float = 0.0) -> tuple[np.ndarray, np.nd
 
 def _length(numbers: np.ndarray) -> np.ndarray:
     return np.sqrt(np.multiply(numbers, numbers, dtype=np.float64).sum(axis=1))
-
-
-def _check_enough(rows: int, label: str) -> None:
-    if rows < LEAST_ROWS:
-        raise InputError(
-            f"{label} has {plural(rows, 'usable row')}; linking needs at least {LEAST_ROWS}, and links are judged from "
-            f"{ROWS_TO_JUDGE} rows on."
-        )
 
 
 def lengths(rows: np.ndarray) -> np.ndarray:

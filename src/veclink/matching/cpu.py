@@ -128,7 +128,14 @@ def nearest(
             share(partial(_sweep_columns, space[: bottom - top], top, of_columns), last - first)
         if unfinished is not None:
             unfinished.keep(bottom, len(rows), partial(_held, bottom, by_row, by_column))
-    return _nearest(by_row), _nearest(by_column)
+    found = []
+    for kept in (by_row, by_column):
+        share(partial(cut, kept), len(kept.held))
+        if (kept.held < kept.width).any():  # what stands behind the entries is no row
+            raise InputError("Some rows have no cosine with enough others; give rows of finite numbers.")
+        cosine, index = (np.ascontiguousarray(part[:, : kept.width]) for part in (kept.cosine, kept.partner))
+        found.append(Nearest(cosine, index, kept.floor))
+    return found[0], found[1]
 
 
 def inner_products(rows: ArrayRows, others: ArrayRows, index: np.ndarray, memory: int) -> np.ndarray:
@@ -214,14 +221,6 @@ def _set_floors(entries: np.ndarray, kept: Kept) -> None:
         best = entries[:, : dealt * groups].reshape(len(entries), dealt, groups).max(axis=1)
         least = np.partition(best, groups - kept.width, axis=1)[:, groups - kept.width]
         np.nextafter(least, np.float32(-np.inf), out=kept.floor)
-
-
-def _nearest(kept: Kept) -> Nearest:
-    share(partial(cut, kept), len(kept.held))
-    if (kept.held < kept.width).any():  # what stands behind the entries is no row
-        raise InputError("Some rows have no cosine with enough others; give rows of finite numbers.")
-    cosine, index = (np.ascontiguousarray(part[:, : kept.width]) for part in (kept.cosine, kept.partner))
-    return Nearest(cosine, index, kept.floor)
 
 
 def _held(done: int, by_row: Kept, by_column: Kept) -> dict[str, np.ndarray]:
