@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from veclink import __version__
 from veclink.data import links_files
 from veclink.data.agreement import Agreement, agreement_of, agreement_of_titles, has_column
 from veclink.data.collection import as_ids
-from veclink.data.links_files import IS_LINK, check_rows, check_trace
+from veclink.data.links_files import FORMAT, IS_LINK, WITH_JUDGED, check_rows, check_trace
 from veclink.data.pairs import Scores, evaluate, pair_keys, repeated, surest_first
 from veclink.data.summary import (
     Summary,
@@ -304,7 +305,8 @@ class Links(Tabled):
         """All columns as an Arrow table, with the metadata of a saved file; or those that `to_pandas` names."""
         check_columns(columns)
         if columns is None:
-            return links_files.table(self.all_columns(), self._metadata())
+            every_column = self.all_columns()
+            return links_files.table(every_column, self._metadata(every_column))
         every = self.considered if judged else self
         values = every.all_columns() if columns == "all" else every.short_columns()
         return pa.table({**values, IS_LINK: np.arange(len(every)) < len(self)})
@@ -433,7 +435,7 @@ class Links(Tabled):
                 written = {**first, IS_LINK: np.arange(len(every)) < len(self), **written}
         else:
             written = self.all_columns() if columns == "all" else self.short_columns(rows=True)
-        links_files.write(path, written, self._metadata())
+        links_files.write(path, written, self._metadata(written))
 
     @classmethod
     def load(cls, path: str | Path) -> Links:
@@ -477,15 +479,19 @@ class Links(Tabled):
             texts=texts or None,
         )
 
-    def _metadata(self) -> dict[str, Any]:
+    def _metadata(self, columns: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """What a file or a table of these columns says of the links as a whole, and of the kind of each column."""
         summary = self.summary.to_dict()
         del summary["seconds"]
         return {
+            "format": WITH_JUDGED if IS_LINK in columns else FORMAT,
+            "version": __version__,
             "method": self.summary.method,
             "options": self.options,
             "summary": summary,
             **({"trace": self.trace} if self.trace else {}),
             "sizes": {"a": self.summary.n_a, "b": self.summary.n_b, "links": len(self)},
+            "columns": {name: "str" if each.dtype == object else each.dtype.name for name, each in columns.items()},
         }
 
 
@@ -497,13 +503,13 @@ def check_columns(columns: str | None) -> None:
 
 def _chosen(judged: dict[str, Any], rows: slice | np.ndarray) -> dict[str, Any]:
     """Everything that has a value for each judged pair, of these ones."""
-
-    def of(values: Any) -> Any:
+    chosen = {}
+    for name, values in judged.items():
         if isinstance(values, dict):
-            return {name: column[rows] for name, column in values.items()}
-        return values[rows] if isinstance(values, np.ndarray) else values  # texts are looked up by row
-
-    return {name: of(values) for name, values in judged.items()}
+            chosen[name] = {each: column[rows] for each, column in values.items()}
+        else:
+            chosen[name] = values[rows] if isinstance(values, np.ndarray) else values  # texts are looked up by row
+    return chosen
 
 
 def _plain(value: Any) -> Any:

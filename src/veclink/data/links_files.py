@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from veclink import __version__
 from veclink.data.collection import digest
 from veclink.data.summary import PAIRS, fits, wrong_values
 from veclink.data.titles import TEXTS
@@ -44,10 +43,9 @@ RESERVED = (*REQUIRED, "row_a", "row_b", IS_LINK, *TEXTS)
 
 def table(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> pa.Table:
     """The columns as an Arrow table that carries the metadata as JSON under the key `veclink`."""
-    kinds = {"str": pa.string()}
-    arrays = [pa.array(values, type=kinds.get(_kind(values))) for values in columns.values()]
-    made = pa.table(arrays, names=list(columns))
-    return made.cast(with_metadata(made.schema, _complete(columns, metadata)))
+    texts = {name: pa.array(values, pa.string()) for name, values in columns.items() if values.dtype == object}
+    made = pa.table({**columns, **texts})
+    return made.cast(with_metadata(made.schema, metadata))
 
 
 def write(path: str | Path, columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> None:
@@ -58,14 +56,12 @@ def write(path: str | Path, columns: dict[str, np.ndarray], metadata: dict[str, 
         with written_whole(path) as temporary:
             pq.write_table(content, temporary)
         return
-    formats = {name: _TEXT[_kind(values)] for name, values in columns.items()}
+    formats = {name: _TEXT[kind] for name, kind in metadata["columns"].items()}
     with alone(path), written_whole(path) as temporary:  # two files: those of two runs would not fit
         check_beside(path)
         write_csv(temporary, columns, formats)
         flush(temporary)  # of the two files this one may fill the disk: find out before either is in place
-        complete = _complete(columns, metadata)
-        complete[FINGERPRINT] = _fingerprint(columns)
-        text = json.dumps(complete, ensure_ascii=False, indent=2)
+        text = json.dumps({**metadata, FINGERPRINT: _fingerprint(columns)}, ensure_ascii=False, indent=2)
         with written_whole(_beside(path)) as beside:
             beside.write_text(text + "\n", encoding="utf-8")
 
@@ -111,16 +107,6 @@ def _fingerprint(columns: dict[str, np.ndarray]) -> str:
     a, b, probability = (columns[name] for name in REQUIRED)
     order = np.lexsort((probability, b.astype(str), a.astype(str)))
     return digest(a[order].tolist(), b[order].tolist(), probability[order].tolist())
-
-
-def _complete(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> dict[str, Any]:
-    kinds = {name: _kind(values) for name, values in columns.items()}
-    form = WITH_JUDGED if IS_LINK in columns else FORMAT
-    return {"format": form, "version": __version__, **metadata, "columns": kinds}
-
-
-def _kind(values: np.ndarray) -> str:
-    return "str" if values.dtype == object else values.dtype.name
 
 
 def _beside(path: Path) -> Path:
