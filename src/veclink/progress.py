@@ -127,7 +127,7 @@ def describe(now: Progress, elapsed: float) -> str:
         return ""
     parts = [f"iteration {now.step}"]
     if now.confidence is not None and now.confidence < LEAST_CONFIDENCE:
-        parts.append(f"{now.links:,} pairs tried, no links yet")
+        parts.append(f"{now.links:,} pairs tried; links come at the end")
     else:
         parts.append(f"{now.links:,} links")
         parts += [] if now.confidence is None else [f"confidence {now.confidence:.2f}"]

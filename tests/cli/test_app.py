@@ -153,7 +153,7 @@ def test_zero_vectors_stop_the_work_unless_they_may_be_skipped(files: Path, tmp_
     code, out, _ = run(*arguments, "--skip-zero")
     assert code == 0 and "1 zero row of A was left out." in out
     merging = shlex.split(out.splitlines()[-1].partition("store:")[2])
-    assert run(*merging[1:-2], tmp_path / "merged.parquet", "--yes")[0] == 0, "what is proposed next works"
+    assert run(*merging[1:-1], tmp_path / "merged.parquet", "--yes")[0] == 0, "what is proposed next works"
     assert any("veclink review" in line and "--skip-zero" in line for line in out.splitlines())
     linked = {int(row["a"]) for row in csv.DictReader((tmp_path / "l.csv").open())}
     assert zero not in linked and len(linked) > 0.8 * ROWS

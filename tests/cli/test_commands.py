@@ -70,7 +70,7 @@ def test_bare_files_are_evaluated_and_merged_by_titles_in_tables(files: Path, tm
     code, out, _ = run("eval", links, *collections, "--by", "title", *payload, "--json")
     assert code == 0 and json.loads(out)["agree"] == json.loads(out)["compared"] > 100
     merging = shlex.split(told.splitlines()[-1].partition("store:")[2])
-    code, _, _ = run(*(merged if word == "merged.parquet" else word for word in merging[1:]))
+    code, _, _ = run(*(merged if word == "merged.parquet" else word for word in [*merging[1:], "--yes"]))
     table = veclink.open_collection(merged).payload.to_pydict()
     assert code == 0 and sorted(set(table["title"])) == sorted(f"Paper number {row}" for row in range(120))
     code, _, told = run("eval", links, "--truth", files / "truth.csv", *payload)

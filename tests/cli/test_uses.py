@@ -45,7 +45,7 @@ def test_merge_says_what_it_would_do_and_does_it_only_when_told(files: Path, tmp
     output = tmp_path / "merged.parquet"
     code, out, _ = merge(files, output)
     assert code == 0 and not output.exists()
-    assert "420 rows" in out and "120 of A translated" in out and "--yes" in out and "held back" in out
+    assert "420 rows" in out and "120 of A translated" in out and "--yes" in out and "held-out links" in out
     code, out, _ = merge(files, output, "--yes")
     assert code == 0 and "Written to" in out
     assert len(open_collection(output)) == 420
@@ -123,7 +123,7 @@ def test_translate_fits_saves_and_is_used_again(files: Path, tmp_path: Path) -> 
     given = ("--links", files / "links.csv", "--a", files / "a.npy", "--b", files / "b.npy", "--map", "procrustes")
     saved = tmp_path / "ab.safetensors"
     code, out, _ = run("translate", files / "a.npy", "-o", tmp_path / "one.npy", *given, "--save", saved)
-    assert code == 0 and "300 vectors of 96 numbers" in out and "held back" in out
+    assert code == 0 and "300 vectors of 96 numbers" in out and "held-out links" in out
     code, out, _ = run("translate", files / "a.npy", "-o", tmp_path / "two.npy", "--with", saved, "--json")
     assert code == 0 and json.loads(out)["rows"] == 300
     np.testing.assert_array_equal(np.load(tmp_path / "one.npy"), np.load(tmp_path / "two.npy"))

@@ -243,7 +243,6 @@ def link(
     told["ids_from"] = {s: each.ids_from for s, each in (("a", left), ("b", right)) if each.ids_from is not None}
     warn_of_payload(links.summary, unsaid=quiet or as_json)
     given = [without_secrets(a), without_secrets(b), *as_given(payload_a=payload_a, payload_b=payload_b)]
-    kept = len(links.at(precision=0.95)) if precision is None and links.summary.is_calibrated else 0
     tell(
         "link",
         told,
@@ -252,7 +251,7 @@ def link(
         summary=links.summary,
         given=shlex.join(given),
         skipping=" --skip-zero" if skip_zero else "",  # for commands that would stop at a zero vector too
-        sure=0.95 if 0 < kept < len(links) else None,  # what is proposed where it keeps fewer links than there are
+        sure=links.summary.is_calibrated and 0 < (links.probability >= 0.95).sum() < len(links),
     )
     if is_refused:
         raise typer.Exit(NO_TRUSTED_LINKS)
@@ -293,23 +292,30 @@ def cut(
     yes
         With a URL: write. Without this, only say what would change.
 
-    Example: veclink cut links.parquet --precision 0.95 -o sqlite:///links.db#links --yes
+    Example: veclink cut links.parquet --precision 0.95 -o sqlite://links.db#links --yes
     """
     from veclink.data.links import Links
+    from veclink.uses import exporting
 
     asked = {"precision": precision, "probability": probability, "links": links}
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     is_url = re.match(r"(?!file:)\w+:/", output) is not None
     if len(given) != 1 and (given or not is_url):
         raise typer.BadParameter("give one of --precision, --probability and --links.")
-    if is_url:
-        _to_store(Links.load(source), given, output, annotate, yes, as_json, quiet)
-        return
-    if annotate is not None or yes:
-        raise typer.BadParameter("--annotate and --yes are about stores; give the URL of one with -o.")
-    check_links_file(Path(output), columns, source)
+    if not is_url:
+        if annotate is not None or yes:
+            raise typer.BadParameter("--annotate and --yes are about stores; give the URL of one with -o.")
+        check_links_file(Path(output), columns, source)
+    check_choice("--annotate", annotate or "a", ("a", "b"))
     loaded = Links.load(source)
-    chosen = loaded.at(**given)
+    chosen = loaded.at(**given) if given else loaded
+    if is_url:
+        if annotate is None:
+            changes, what = exporting.export_links(chosen, output, write=yes), "links"
+        else:
+            changes, what = exporting.annotate(chosen, output, annotate, write=yes), "objects with a note"
+        tell("store", {**asdict(changes), "written": yes and changes.any}, as_json, quiet, any=changes.any, what=what)
+        return
     chosen = chosen.told(replace(chosen.summary, agreement=chosen.agreement()))
     is_refused = chosen.summary.verdict == "not linkable"
     if is_refused:
@@ -322,22 +328,6 @@ def cut(
     tell("cut", told, as_json, quiet, summary=chosen.summary, **more)
     if not judged or is_refused:
         raise typer.Exit(NO_TRUSTED_LINKS)
-
-
-def _to_store(
-    loaded: Links, given: dict[str, Any], url: str, side: str | None, yes: bool, as_json: bool, quiet: bool
-) -> None:
-    """Write a table of links (a, b, probability) to a store, or note the links on one side's objects."""
-    from veclink.uses import exporting
-
-    links = loaded.at(**given) if given else loaded
-    if side is None:
-        changes, what = exporting.export_links(links, url, write=yes), "links"
-    else:
-        check_choice("--annotate", side, ("a", "b"))
-        changes, what = exporting.annotate(links, url, side, write=yes), "objects with a note"
-    told = {**asdict(changes), "written": yes and changes.any}
-    tell("store", told, as_json, quiet, any=changes.any, what=what)
 
 
 def report(

@@ -252,7 +252,9 @@ def _merge(
         if told["written"] and not replace:
             store.check_free()
         merged = join()
-        cost = in_words("cost", hidden=merged.summary.hidden, is_calibrated=are_calibrated(links))
+        cost = in_words(
+            "cost", hidden=merged.summary.hidden, is_calibrated=are_calibrated(links), written=told["written"]
+        )
         if told["written"]:
             if cost and not quiet:
                 warn(cost)
@@ -287,7 +289,7 @@ def _append(
 
     appended = append(rows, output, Linker.load(folder), **asked)
     summary = appended.summary
-    cost = in_words("cost", hidden=summary.hidden if summary.joined else None, is_calibrated=True)
+    cost = in_words("cost", hidden=summary.hidden, is_calibrated=True, written=told["written"])
     if told["written"]:
         if cost and not quiet:
             warn(cost)

@@ -84,8 +84,8 @@ def match_column(column: str | Columns, a: Collection, b: Collection) -> ColumnM
     matches = _matches(columns, a, b)
     if not len(matches):
         raise InputError(
-            f"No value of the column {columns[0]!r} stands once in A and once as {columns[1]!r} in B; name another "
-            "column, or link without."
+            f"No {' or '.join(dict.fromkeys(columns))} is equal on both sides (values that repeat on a side do not "
+            "count), so there is nothing to start from; name another column, or give --seeds."
         )
     return matches
 

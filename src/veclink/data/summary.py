@@ -57,7 +57,7 @@ class Summary(Told):
     caution : float
         How many wrong links `Links.at` counts for each that the probabilities expect (`confidence.intervals`).
     copies : (int, int)
-        Rows of A and of B that stand for the same object as another row of their side, and were linked with it.
+        Rows of A and of B that are copies of another row of their side.
     agreement : Agreement or None
         In how many links a column of the payload says the same; None where there is none to compare.
     vectors : (str, str) or None
@@ -134,7 +134,9 @@ class Summary(Told):
     def headline(self) -> str:  # type: ignore[override]
         """How many links there are, and the verdict; or that the run could not tell."""
         links = f"{plural(self.n_links, 'link')} between {self.n_a:,} and {self.n_b:,} vectors"
-        return self.reasons[0] if self.is_open else f"{links}: {self.verdict_in_words}."
+        if self.is_open:
+            return self.reasons[0]
+        return f"{links}." if self.verdict == LINKABLE and not self.n_links else f"{links}: {self.verdict_in_words}."
 
     def figures(self) -> list[tuple[str, str]]:
         """What a person is told below the headline, by its name: estimates with their likely ranges, then notes."""

@@ -29,7 +29,6 @@ from veclink.stores.protocol import BATCH, Batch
 from veclink.uses.known_rows import SIDES, side_of
 from veclink.uses.linker import Linker
 from veclink.uses.merged_rows import (
-    AS_THEY_ARE,
     NEEDED,
     Placed,
     grown,
@@ -38,7 +37,7 @@ from veclink.uses.merged_rows import (
     misfit_of,
     of_side,
 )
-from veclink.uses.merging import DEFAULT_SURE, MergeOptions
+from veclink.uses.merging import DEFAULT_SURE, MergeOptions, figures_of_joins
 from veclink.uses.translating import Source
 
 
@@ -55,6 +54,10 @@ class AppendSummary(Told):
         Of the rows that were in it already, those that have got values they lacked.
     lacking : tuple of str
         Columns that its rows of this side have and the new rows have not.
+    unsure : int
+        Links of new rows that join nothing, as they are less probable than `sure`.
+    copies : (int, int)
+        New rows of A and of B that are copies of rows that the linker knew; each is a row of its own.
     hidden : float
         How many of the joined rows are expected to be wrong: Σ(1 − probability).
     ids_of_a : str
@@ -69,6 +72,9 @@ class AppendSummary(Told):
     there: int
     filled: int
     lacking: tuple[str, ...]
+    unsure: int
+    sure: float
+    copies: tuple[int, int]
     hidden: float
     ids_of_a: str
     payload_warning: str | None = None
@@ -81,9 +87,7 @@ class AppendSummary(Told):
 
     def figures(self) -> list[tuple[str, str]]:
         """What else there is to know of them, by name."""
-        told = []
-        if self.ids_of_a != AS_THEY_ARE:
-            told.append(("Ids of A that others have", f"written {self.ids_of_a}; `id_a` holds them as they were"))
+        told = figures_of_joins(self)
         if self.filled:
             told.append(("Rows in it already that get values they lacked", f"{self.filled:,}"))
         if self.lacking:
@@ -194,7 +198,7 @@ def append(
     row_of = {name: row for row, name in enumerate(_called(table, side))}
     known = np.array([row_of.get(str(name), -1) for name in rows.ids.tolist()], np.int64)
     fresh = np.flatnonzero(known < 0)
-    partner, chance = _partners(linker, rows, fresh, table, side, against, progress)
+    partner, chance, copies = _partners(linker, rows, fresh, table, side, against, progress)
     # new rows go to their partner's row where they surely have one that is free, else to the end
     free = {name: row for row, name in enumerate(_called(table, other)) if origin[row] == other}
     usable = fresh[chance[fresh] >= sure]
@@ -228,6 +232,9 @@ def append(
         there=len(rows) - len(fresh),
         filled=filled,
         lacking=tuple(name for name in had if name not in given),
+        unsure=int(((chance[fresh] > 0) & (chance[fresh] < sure)).sum()),
+        sure=sure,
+        copies=copies,
         hidden=hidden,
         ids_of_a=ids_of_a,
         payload_warning=misfit,
@@ -275,23 +282,20 @@ def _partners(
     side: str,
     against: Source | None,
     progress: ProgressListener | None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     """For each row its partner's id on the other side, as text (None for none), and the probability (0 for none).
+
+    Then how many rows of A and of B are copies of known ones.
 
     fresh: (f,) the new ones among the rows, which are asked for. table: of the merged collection.
     """
     partner, chance = np.full(len(rows), None, object), np.zeros(len(rows))
     if not len(fresh):
-        return partner, chance
-    asked, first, links, other = fresh, 0, linker.links, "ba"[side == "b"]
-    taken = linker.knows(rows, side=side)
-    if taken is not None:
-        asked, first = np.arange(len(rows)), taken.start
-    else:
-        new = rows
-        if len(fresh) < len(rows):
-            new = Collection.from_array(numbers(rows, fresh), rows.ids_at(fresh), name=rows.name)
-        links = linker.match(new, side=side, against=against, progress=progress)
+        return partner, chance, (0, 0)
+    asked, new, other = np.arange(len(rows)), rows, "ba"[side == "b"]
+    if len(fresh) < len(rows) and linker.knows(rows, side=side) is None:
+        asked, new = fresh, Collection.from_array(numbers(rows, fresh), rows.ids_at(fresh), name=rows.name)
+    links = linker.match(new, side=side, against=against, progress=progress)
     ids = links.ids_a if other == "a" else links.ids_b
     if ids is None and len(links) and str(table.column(f"id_{other}").type) == "string":
         raise InputError(
@@ -306,11 +310,9 @@ def _partners(
             "The linker's links are not those of the merged collection: it is the linker of other collections, or "
             "knows their rows by other ids; link what was merged, with the ids that it was merged by."
         )
-    column = links.pairs[:, SIDES.index(side)] - first
-    mine = np.flatnonzero((column >= 0) & (column < len(asked)))
-    place = asked[column[mine]]
-    partner[place], chance[place] = _names_of(links, other)[mine], links.probability[mine]
-    return partner, chance
+    place = asked[links.pairs[:, SIDES.index(side)]]
+    partner[place], chance[place] = _names_of(links, other), links.probability
+    return partner, chance, links.summary.copies
 
 
 def _called(table: pa.Table, side: str) -> list[str | None]:

@@ -82,9 +82,10 @@ class MergeSummary(Told):
     hidden: how many rows of A are expected to be hidden by a wrong link, Σ(1 − probability) of the links that make two
     rows one; None where all count as certain, or by votes alone. unsure: links that fit the map but join no rows, as
     they are less probable than `sure`. double: how many objects of both are expected to stay as two rows, where that is
-    known. left_out: rows of A without a direction. space: "b", or "both" where nothing was translated. ids_of_a: in
-    words, how A's ids are written. warning: a sentence where the map is no better than chance; payload_warning: one
-    where titles of linked rows speak against the order of the payload.
+    known. copies: rows of A and of B that are copies of other rows of their side. left_out: rows of A without a
+    direction. space: "b", or "both" where nothing was translated. ids_of_a: in words, how A's ids are written. warning:
+    a sentence where the map is no better than chance; payload_warning: one where titles of linked rows speak against
+    the order of the payload.
     """
 
     rows: int
@@ -95,6 +96,7 @@ class MergeSummary(Told):
     unsure: int
     sure: float
     double: float | None
+    copies: tuple[int, int]
     left_out: int
     dimension: int
     space: str
@@ -111,15 +113,22 @@ class MergeSummary(Told):
 
     def figures(self) -> list[tuple[str, str]]:
         """What else there is to know of them, by name."""
-        told = []
-        if self.ids_of_a != AS_THEY_ARE:
-            told.append(("Ids of A that B has too", f"written {self.ids_of_a}; `id_a` holds them as they were"))
-        if self.unsure:
-            moves = "--probability (Python: sure=) moves this"
-            told.append((f"Links below {self.sure:g}, not joined", f"{self.unsure:,}; {moves}"))
+        told = figures_of_joins(self)
         if self.double:
             told.append(("Objects of both that stay as two rows, estimated", f"{self.double:,.0f}"))
         return [*told, *(("Warning", each) for each in (self.warning, self.payload_warning) if each is not None)]
+
+
+def figures_of_joins(summary: Any) -> list[tuple[str, str]]:
+    """What a merge and an append say of the rows that become one, and of those that do not."""
+    told = []
+    if summary.ids_of_a != AS_THEY_ARE:
+        told.append(("Ids of A that others have", f"written {summary.ids_of_a}; `id_a` holds them as they were"))
+    if summary.unsure:
+        told.append((f"Links below {summary.sure:g}, not joined", f"{summary.unsure:,}; --probability moves this"))
+    if any(summary.copies):
+        told.append(("Copies of other rows, each kept as a row", "{:,} of A, {:,} of B".format(*summary.copies)))
+    return told
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +167,7 @@ class Merged(Tabled):
         return len(self.ids)
 
     def __repr__(self) -> str:
-        counts = self.summary
-        joined = f"{counts.linked:,} in both, {counts.unsure:,} links too unsure to join rows"
-        return f"Merged({counts.rows:,} rows: {counts.from_b:,} of B, {counts.translated:,} of A alone; {joined})"
+        return f"Merged({self.summary.headline})"
 
     def columns(self) -> dict[str, Any]:
         """Every row of A: a (its id or row), b (the same object in B, None where it is new), probability."""
@@ -325,6 +332,7 @@ def merge(
         unsure=int((probability < least).sum()),
         sure=least,
         double=None if run is None or not run.summary.overlap else round(max(run.summary.overlap - sure.sum(), 0.0), 1),
+        copies=(0, 0) if run is None else run.summary.copies,
         left_out=len(left) - len(joined) - len(alone),
         dimension=max(left.dimension, right.dimension) if translator is None else right.dimension,
         space="both" if translator is None else "b",

@@ -57,8 +57,8 @@ class Quality:
     def sentence(self) -> str:
         """The same for a person."""
         return (
-            f"On {self.held_back:,} links held back, the map {self.kind} has a mean cosine of {self.cosine:.2f} to the "
-            f"linked vector and {self.neighbours:.0%} of its ten nearest neighbours."
+            f"On {self.held_back:,} held-out links, vectors translated by the map {self.kind} have a mean cosine of "
+            f"{self.cosine:.2f} to the linked vector, and find {self.neighbours:.0%} of its ten nearest neighbours."
         )
 
 

@@ -125,7 +125,7 @@ class Growing:
         """Say which start is tried from now on."""
         self.attempts += 1
         if self.attempts > 1:
-            self.stage = f"growing ({attempt})"
+            self.stage = f"starting from {attempt}"
         self.tell(0, 0, None)
 
     def tell(self, step: int, links: int, agreement: float | None) -> None:
