@@ -8,8 +8,8 @@ import numpy as np
 
 from span_papers import more_papers
 from veclink.backends import CloudPair, ProjectedRows, placed_clouds
-from veclink.geometry.canonical import joined_projections
 from veclink.geometry.clouds import Cloud, prepare
+from veclink.geometry.signatures import joined_projections
 from veclink.stores.opening import open_collection
 
 

@@ -25,9 +25,8 @@ from veclink.backends.ray_clouds import Cluster, RayCloudPair, Stored, connected
 from veclink.cli.app import app
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.geometry.canonical import joined_projections
 from veclink.geometry.clouds import prepare
-from veclink.geometry.signatures import unit_rows
+from veclink.geometry.signatures import joined_projections, unit_rows
 from veclink.linkers.linking import link
 from veclink.matching import match
 from veclink.matching.rankings import Ranks

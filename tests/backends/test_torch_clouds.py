@@ -13,9 +13,9 @@ from veclink.backends import CloudPair, look_on
 from veclink.backends.torch_clouds import TorchCloudPair, bytes_held, held_on
 from veclink.data.collection import Collection
 from veclink.errors import InputError
-from veclink.geometry.canonical import joined_projections
 from veclink.geometry.clouds import inspected, prepare
 from veclink.geometry.nearest import local_agreement, nearest_links
+from veclink.geometry.signatures import joined_projections
 from veclink.linkers.linking import link
 from veclink.matching.torch_backend import torch_device
 

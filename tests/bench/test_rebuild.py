@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 
 import veclink
-from veclink.geometry import canonical
+from veclink.geometry import signatures
 from veclink_bench.places import BENCH
 
 N_SHARED, N_ALONE, N_SEEDS = 500, 550, 15
@@ -44,6 +44,6 @@ def test_span_linking_rebuilt_from_its_page_is_within_a_point_of_veclink() -> No
 def test_the_rebuilt_maps_have_the_ridges_and_powers_of_those_of_veclink() -> None:
     """The sample has too few links for the maps of many."""
     script = rebuilt()
-    assert script.FEW_ANCHORS == canonical.FEW_ANCHORS
+    assert script.FEW_ANCHORS == signatures.FEW_ANCHORS
     for name in ("JOINED_RULES", "JOINED_RULES_OF_FEW"):
-        assert getattr(script, name) == tuple((rule.ridge, rule.power) for rule in getattr(canonical, name))
+        assert getattr(script, name) == tuple((rule.ridge, rule.power) for rule in getattr(signatures, name))

@@ -8,8 +8,7 @@ import pytest
 from span_papers import candidates, cloud_pair, neighbourhoods, pool, some_papers
 from veclink.confidence import candidates as module
 from veclink.confidence.candidates import best_other, candidate_pairs, crossfit
-from veclink.geometry.canonical import PooledAnchors, rules_of, side_by_side
-from veclink.geometry.signatures import unit_rows
+from veclink.geometry.signatures import PooledAnchors, rules_of, side_by_side, unit_rows
 
 
 def test_nearly_all_true_pairs_are_mutual_candidates() -> None:

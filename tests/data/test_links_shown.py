@@ -15,8 +15,7 @@ from veclink import evaluate
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.summary import Summary
-from veclink.data.titles import texts_of
-from veclink.data.words import Reason
+from veclink.data.words import Reason, texts_of
 from veclink.errors import InputError
 
 CATS, DOGS = (np.array(["", title, ""], object) for title in ("Cats & dogs", "Dogs"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from veclink.data.titles import LONGEST, clipped, is_shortened
+from veclink.data.words import LONGEST, clipped, is_shortened
 
 
 @pytest.mark.parametrize("length", [98, LONGEST - 2])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from span_papers import more_papers
-from veclink.geometry.canonical import (
+from veclink.geometry.signatures import (
     JOINED_RULES,
     JOINED_RULES_OF_FEW,
     MapRule,
@@ -14,8 +14,8 @@ from veclink.geometry.canonical import (
     canonical_maps,
     joined_projections,
     rules_of,
+    unit_rows,
 )
-from veclink.geometry.signatures import unit_rows
 from veclink_bench.baselines.cca import canonical_projections
 
 ALIKE_OF_MANY = (0.6135, 0.7072, 0.5281)

@@ -48,7 +48,7 @@ def _standard(cloud: Cloud, outside: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def canonical_projections(left: np.ndarray, right: np.ndarray, ridge: float, power: float) -> Sides:
     """Canonical projections from paired anchors, (d1, r) and (d2, r) float32, each axis weighted by its ρ^power.
 
-    As `veclink.geometry.canonical.canonical_maps`, in float64 and in all directions: its oracle.
+    As `veclink.geometry.signatures.canonical_maps`, in float64 and in all directions: its oracle.
     """
     left, right = left.astype(np.float64), right.astype(np.float64)
     white_left, white_right = _whitening(left, ridge), _whitening(right, ridge)

@@ -26,9 +26,8 @@ from veclink import link
 from veclink.confidence.constants import DIRECTIONS_OF_LARGE
 from veclink.data.collection import Collection
 from veclink.data.pairs import score
-from veclink.geometry.canonical import JOINED_RULES, canonical_maps
 from veclink.geometry.clouds import prepare
-from veclink.geometry.signatures import unit_rows
+from veclink.geometry.signatures import JOINED_RULES, canonical_maps, unit_rows
 from veclink.matching import match
 from veclink.progress import Progress
 from veclink_bench.arguments import parser

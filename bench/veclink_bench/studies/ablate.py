@@ -19,8 +19,8 @@ import numpy as np
 
 from veclink.confidence.constants import FOLDS
 from veclink.confidence.evidence import REGISTRY, model_evidence
-from veclink.geometry.canonical import rules_of
 from veclink.geometry.clouds import LARGE
+from veclink.geometry.signatures import rules_of
 from veclink.linkers.options import GrowthSchedule
 from veclink.linkers.span.attempt import Attempt
 from veclink.linkers.span.constants import FEW_ROWS

@@ -15,9 +15,8 @@ import torch
 from veclink.backends import CloudPair
 from veclink.data.collection import Collection, scale_is_large, scale_of
 from veclink.geometry.arrays import DEVICE_NUMBERS, tiles, to_numpy
-from veclink.geometry.canonical import MAX_AXES
 from veclink.geometry.clouds import NO_DIRECTION, Cloud
-from veclink.geometry.signatures import unit_rows
+from veclink.geometry.signatures import MAX_AXES, unit_rows
 from veclink.matching.torch_backend import SENT, DeviceRows, free_memory, torch_device
 from veclink.threads import share
 

@@ -15,7 +15,7 @@ import numpy as np
 from veclink.backends import CloudPair, Projections
 from veclink.confidence.constants import BEST_LISTED, DIRECTIONS_OF_LARGE, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
 from veclink.geometry.arrays import Sides, asarray, concat
-from veclink.geometry.canonical import MAX_DIRECTIONS, PooledAnchors, rules_of, side_by_side
+from veclink.geometry.signatures import MAX_DIRECTIONS, PooledAnchors, rules_of, side_by_side
 from veclink.matching import Matches
 
 Densities = tuple[np.ndarray, np.ndarray]

@@ -16,8 +16,8 @@ from veclink.backends import CloudPair
 from veclink.confidence.candidates import Candidates, ScoredPairs, candidate_pairs
 from veclink.confidence.constants import NO_RIVAL_SCORE
 from veclink.geometry.arrays import Sides
-from veclink.geometry.canonical import FEW_ANCHORS, JOINED_RULES, JOINED_RULES_OF_FEW
 from veclink.geometry.nearest import local_agreement
+from veclink.geometry.signatures import FEW_ANCHORS, JOINED_RULES, JOINED_RULES_OF_FEW
 
 Columns = Mapping[str, np.ndarray]
 """The evidence of links, as in `Links.evidence`: columns of one value for each link."""

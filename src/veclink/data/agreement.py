@@ -13,8 +13,7 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.pairs import Scores, pair_keys
-from veclink.data.titles import CUT, is_shortened
-from veclink.data.words import Reason, say
+from veclink.data.words import CUT, Reason, is_shortened, say
 from veclink.errors import InputError, named
 
 AUTO = "auto"

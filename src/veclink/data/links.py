@@ -24,8 +24,7 @@ from veclink.data.summary import (
     plain_json,
     summary_of_first,
 )
-from veclink.data.titles import TEXTS, PayloadTexts
-from veclink.data.words import Tabled, card
+from veclink.data.words import TEXTS, PayloadTexts, Tabled, card
 from veclink.errors import InputError, named, needed, plural
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from veclink.data.collection import digest
 from veclink.data.summary import PAIRS, fits, wrong_values
-from veclink.data.titles import TEXTS
+from veclink.data.words import TEXTS
 from veclink.errors import InputError, named
 from veclink.files.atomic import alone, flush, written_whole
 from veclink.files.tables import (

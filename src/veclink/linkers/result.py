@@ -13,8 +13,7 @@ from veclink.confidence.intervals import caution_of
 from veclink.data.collection import digest, fingerprint
 from veclink.data.links import Links
 from veclink.data.summary import Summary, judged_anew, shares, with_ranges
-from veclink.data.titles import texts_of
-from veclink.data.words import Reason
+from veclink.data.words import Reason, texts_of
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import no_pairs
 from veclink.linkers.copies import Grouped

@@ -14,7 +14,7 @@ from veclink import __version__
 from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
 from veclink.data.summary import range_in_words
-from veclink.data.titles import cleaned, clipped
+from veclink.data.words import cleaned, clipped
 from veclink.errors import without_secrets
 from veclink.files.atomic import written_whole
 from veclink.report.content import gather

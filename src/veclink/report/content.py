@@ -18,10 +18,9 @@ from veclink.confidence.intervals import estimate, estimates
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import pair_keys, score
-from veclink.data.titles import Names, clipped, names
-from veclink.geometry.canonical import JOINED_RULES, joined_projections
+from veclink.data.words import Names, clipped, names
 from veclink.geometry.clouds import prepare
-from veclink.geometry.signatures import unit_rows
+from veclink.geometry.signatures import JOINED_RULES, joined_projections, unit_rows
 from veclink.report.words import advice, headline, shown_reasons
 
 CLOSE = 0.05  # a rival whose csls is at most so much lower is a close call

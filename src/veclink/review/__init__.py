@@ -17,7 +17,7 @@ import numpy as np
 
 from veclink.data.collection import Collection
 from veclink.data.links import Links
-from veclink.data.titles import title_column
+from veclink.data.words import title_column
 from veclink.errors import InputError
 from veclink.files.tables import csv_text
 from veclink.report.words import advice_without_links

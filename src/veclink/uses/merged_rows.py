@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from veclink.data.agreement import agreement_of, may_be_compared
 from veclink.data.collection import Collection
-from veclink.data.titles import named_title
+from veclink.data.words import named_title
 from veclink.errors import InputError
 from veclink.files.atomic import written_whole
 from veclink.stores.arrow import id_column

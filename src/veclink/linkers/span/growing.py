@@ -15,7 +15,7 @@ import numpy as np
 from veclink.backends import CloudPair, Projections, QuerySample
 from veclink.confidence.constants import DIRECTIONS_OF_LARGE
 from veclink.data.pairs import one_to_one, pair_keys, positions_of, sharing_no_row
-from veclink.geometry.canonical import JOINED_RULES, canonical_maps
+from veclink.geometry.signatures import JOINED_RULES, canonical_maps
 from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.options import GrowthSchedule
 from veclink.linkers.span.constants import CONFIRMED_FACTOR, CONVERGED, SCORE_WEIGHT, STEADY_CHANGE, WIDENED

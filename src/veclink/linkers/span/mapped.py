@@ -11,9 +11,8 @@ import numpy as np
 
 from veclink.backends import CloudPair
 from veclink.geometry.arrays import Sides
-from veclink.geometry.canonical import joined_projections
 from veclink.geometry.nearest import largest_values
-from veclink.geometry.signatures import projected
+from veclink.geometry.signatures import joined_projections, projected
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.span.attempt import Attempt, Search
 from veclink.linkers.span.constants import HELD_ROWS, MAPPED_MARK, MAPPED_NEIGHBOURS, MIN_MAPPED_ANCHORS, MIN_POOL
