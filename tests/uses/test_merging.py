@@ -136,8 +136,6 @@ def test_a_collection_that_is_there_is_not_replaced_unasked(tmp_path: Path) -> N
     assert file.read_bytes() == b"precious"
     merged_sample().write(file, replace=True)
     assert len(open_collection(file)) == ROWS
-    with pytest.raises(InputError, match="Say where"):
-        merged_sample().write()
 
 
 def test_zero_vectors_of_a_are_refused_or_left_out() -> None:

@@ -178,10 +178,10 @@ class Links(Tabled):
     def __getitem__(self, i: int) -> Link:
         """The link with this rank, counted from 0; from the end where `i` is negative."""
         if not isinstance(i, (int, np.integer)):
-            raise TypeError(f"Links are asked for by their rank, and {i!r} is none; at() gives a better part of them.")
+            raise TypeError(f"{i!r} is no rank; links.at(links=5) gives the most certain, links.to_pandas() a table.")
         if not -len(self) <= i < len(self):
             raise IndexError(f"There is no link {i}; there are {len(self):,}, counted from 0.")
-        columns = {name: _plain(values[i]) for name, values in self.columns().items()}
+        columns = {name: values[[i]].tolist()[0] for name, values in self.columns().items()}
         row_a, row_b = self.pairs[i].tolist()
         texts = self._texts(slice(i % len(self), i % len(self) + 1))
         titled = "title_a" in texts or "title_b" in texts
@@ -509,10 +509,6 @@ def _chosen(judged: dict[str, Any], rows: slice | np.ndarray) -> dict[str, Any]:
         else:
             chosen[name] = values[rows] if isinstance(values, np.ndarray) else values  # texts are looked up by row
     return chosen
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _same(mine: np.ndarray | None, theirs: np.ndarray | None) -> bool:

@@ -97,7 +97,7 @@ def _words() -> TemplateModule:
 
 TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "document",
           "description")  # fmt: skip
-TEXT = ("string", "large_string", "string_view")  # as Arrow calls the kinds
+TEXT = ("string", "large_string")  # as Arrow calls the kinds
 LONGEST = 160
 CUT = "…"  # at the end of a text that was shortened
 UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, format, half a character, line and paragraph separators

@@ -62,7 +62,7 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[tupl
     """What to do with the links, the most useful first, and the filter of the table that shows what it is about."""
     summary, told = links.summary, []
     if summary.is_open or summary.verdict == "not linkable":
-        return [(each, "") for each in _next_steps(links)]
+        return [(each, "") for each in advice_without_links(links)]
     unsure = links.probability[links.probability < SURE]
     if len(unsure):
         wrong, every = float((1 - unsure).sum()), float((1 - links.probability).sum())
@@ -79,11 +79,6 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[tupl
         if seeds:
             told.append((say(code, seeds=len(seeds)), ""))
     return told or [(say("look_through"), "")]
-
-
-def advice_without_links(links: Links) -> list[str]:
-    """What to do where there is no link to look at."""
-    return _next_steps(links) if links.summary.verdict == "not linkable" else [say("choose_more")]
 
 
 def explanation(links: Links, i: int) -> Explanation:
@@ -122,9 +117,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
 
 
-def _next_steps(links: Links) -> list[str]:
-    """What to do where there are no links to trust, the easiest first."""
+def advice_without_links(links: Links) -> list[str]:
+    """What to do where there are no links to trust, or none to look at, the easiest first."""
     summary, coming, way = links.summary, "", ""
+    if summary.verdict != "not linkable":
+        return [say("choose_more")]
     state = summary.why[0].code if summary.is_open else ""
     if state == "too_few_rows":
         return [say("link_larger")]

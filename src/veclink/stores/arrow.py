@@ -226,17 +226,19 @@ def can_be_ids(column: pa.ChunkedArray) -> bool:
 
 
 def arrow_table(frame: Any) -> pa.Table:
-    """Anything that speaks Arrow as a table; a column alone becomes its only column."""
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, (pa.Array, pa.ChunkedArray)):
-        return pa.table({"vector": frame})
+    """Anything that speaks Arrow as a table; a column alone becomes its only column, and a view of text is text."""
     try:
-        if hasattr(frame, "columns") and getattr(getattr(frame, "index", None), "name", None) is not None:
-            return pa.Table.from_pandas(frame, preserve_index=True)  # also an index that counts
-        if hasattr(frame, "columns") or isinstance(frame, pa.RecordBatch):
-            return pa.table(frame)
-        return pa.table({"vector": pa.chunked_array(frame)})
+        if isinstance(frame, (pa.Array, pa.ChunkedArray)):
+            table = pa.table({"vector": frame})
+        elif hasattr(frame, "columns") and getattr(getattr(frame, "index", None), "name", None) is not None:
+            table = pa.Table.from_pandas(frame, preserve_index=True)  # also an index that counts
+        elif hasattr(frame, "columns") or isinstance(frame, pa.RecordBatch):
+            table = pa.table(frame)
+        else:
+            table = pa.table({"vector": pa.chunked_array(frame)})
+        views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}  # no rows are taken of them
+        kinds = [field.with_type(views.get(field.type, field.type)) for field in table.schema]
+        return table.cast(pa.schema(kinds, table.schema.metadata))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(

@@ -74,6 +74,8 @@ def open_collection(
         collection = _opened(source, memory, progress, ids=ids is None, payload=payload is True)
     elif is_frame(source):
         collection = collection_of(source)
+    elif hasattr(source, "collect"):
+        raise InputError(f"This is a {type(source).__name__}; give what its .collect() returns.")
     else:
         collection = Collection.from_array(source)
     if ids is not None:
@@ -327,7 +329,7 @@ def _table_of(payload: Any) -> Any:
         return arrow_table(payload)
     columns = payload if isinstance(payload, Mapping) else {TITLE: payload}
     try:
-        return pa.table({str(name): _column(values) for name, values in columns.items()})
+        return arrow_table(pa.table({str(name): _column(values) for name, values in columns.items()}))
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0]
         kind = type(payload).__name__

@@ -185,12 +185,9 @@ class Solver:
 
     def matrix(self, strength: float) -> np.ndarray:
         """M for λ = strength × the mean variance of x."""
-        return self._axes @ self._turned(strength)
-
-    def _turned(self, strength: float) -> np.ndarray:
         pull = strength * self._mean
         seen = self._seen if self._prior is None else self._seen + pull * self._prior
-        return seen / (self._values + pull)[:, None]
+        return self._axes @ (seen / (self._values + pull)[:, None])
 
 
 @dataclass(frozen=True, eq=False)

@@ -215,15 +215,13 @@ class Merged(Tabled):
                 progress(Progress(stop, len(self), self.summary.linked, None, "writing", rows_per_second=rate))
 
     def write(
-        self, to: str | Path | Store | None = None, *, replace: bool = False, progress: ProgressListener | None = None
+        self, to: str | Path | Store, *, replace: bool = False, progress: ProgressListener | None = None
     ) -> int:
         """Write the collection to a file or store, whole or not at all, and say how many rows it has.
 
         to: a path, a URL, or a store that was opened for writing and stays open. A file that keeps
         ids and vectors only (`X.npy`) has the payload in a table beside it, `X.rows.parquet`.
         """
-        if to is None:
-            raise InputError("Say where the merged collection goes: write('merged.parquet'), or the URL of a store.")
         if not isinstance(to, Store):
             with open_store(to, write=True) as store:
                 return self.write(store, replace=replace, progress=progress)
