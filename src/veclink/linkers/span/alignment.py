@@ -15,8 +15,8 @@ from operator import matmul
 
 import numpy as np
 
-from veclink.geometry.arrays import Sides, both
-from veclink.geometry.signatures import unit_rows
+from veclink.geometry.arrays import Sides, both, tiles
+from veclink.geometry.signatures import singular, unit_rows
 from veclink.linkers.span.constants import (
     ALIGNMENT_POWER,
     ALIGNMENT_STEADY,
@@ -24,7 +24,6 @@ from veclink.linkers.span.constants import (
     PRINCIPAL_DIRECTIONS,
     SHARED_DIRECTIONS,
 )
-from veclink.linkers.span.directions import leading, whitening
 from veclink.matching import Matches
 from veclink.progress import RoundListener
 from veclink.threads import multiply
@@ -65,12 +64,10 @@ def align(
     ndarrays of shape (d1, r) and (d2, r)
     """
     whitened_by = both(partial(whitening, count=PRINCIPAL_DIRECTIONS), clouds)
-    whitened = both(multiply, clouds, whitened_by)
-    signatures = hints
-    n = len(clouds[0])
-    half = _random_half(n, rng)
-    partner = np.full(n, -1)
-    unchanged: list[float] = []
+    p, q = whitened = both(multiply, clouds, whitened_by)
+    signatures, n = hints, len(p)
+    half = rng.permutation(n)[: n // 2]
+    partner, unchanged = np.full(n, -1), []
     (hinted, weight), (steady, last) = HINTED, ALIGNMENT_STEADY
     for step in range(rounds):
         found = matched(signatures[0][half], signatures[1], depth=2)
@@ -79,7 +76,10 @@ def align(
         partner[half] = best
         if listener is not None:
             listener(step + 1, len(half), 0.0)
-        directions = _shared_directions(whitened, half, found)
+        # the cross-covariance of all rows with their likely partners
+        joint = p[half].T @ q[found.forward.index].mean(axis=1) / len(half)
+        joint += p[half[found.backward.index]].mean(axis=1).T @ q / len(q)
+        directions = leading(joint, SHARED_DIRECTIONS)
         signatures = both(partial(multiply, after=unit_rows), whitened, directions)
         if step > hinted + last and np.mean(unchanged[-last:]) >= steady:
             break
@@ -87,23 +87,28 @@ def align(
             joined = both(lambda own, hint: np.hstack([own, np.float32(weight) * hint]), signatures, hints)
             signatures = both(unit_rows, joined)
         # The other half of the rows next, then a new split.
-        if step % 2 == 0:
-            half = np.setdiff1d(np.arange(n), half)
-        else:
-            half = _random_half(n, rng)
+        half = rng.permutation(n)[: n // 2] if step % 2 else np.setdiff1d(np.arange(n), half)
     return both(matmul, whitened_by, directions)
 
 
-def _random_half(n: int, rng: np.random.Generator) -> np.ndarray:
-    return rng.permutation(n)[: n // 2]
+def whitening(points: np.ndarray, count: int) -> np.ndarray:
+    """The leading principal directions (d, count), each divided by the root of its variance plus the mean variance."""
+    blocks = (points[start:stop] for start, stop in tiles(len(points), 4096))  # rows held in float64 at a time
+    values, directions = np.linalg.eigh(sum(rows.T.astype(np.float64) @ rows for rows in blocks) / len(points))
+    values = np.maximum(values[::-1], 0.0)
+    scaled = directions[:, ::-1] / np.sqrt(values + values.mean())
+    return scaled[:, :count].astype(np.float32)
 
 
-def _shared_directions(whitened: Sides, half: np.ndarray, found: Matches) -> Sides:
-    """The leading singular vectors of the cross-covariance of all rows with their likely partners, weighted."""
-    p, q = whitened
-    partners_of_a = q[found.forward.index].mean(axis=1)
-    near_b = half[found.backward.index]
-    partners_of_b = p[near_b].mean(axis=1)
-    joint = p[half].T @ partners_of_a / len(half)
-    joint += partners_of_b.T @ q / len(q)
-    return leading(joint, SHARED_DIRECTIONS, ALIGNMENT_POWER)
+def leading(joint: np.ndarray, count: int) -> Sides:
+    """The leading singular vectors (…, d, count) of both sides, each weighted by its singular value to a power."""
+    left, value, right = singular(joint)
+    relative = value[..., :count] / np.maximum(value[..., :1], 1e-12)
+    weight = relative[..., None, :] ** np.float32(ALIGNMENT_POWER)
+    return left[..., :count] * weight, right[..., :count, :].swapaxes(-1, -2) * weight
+
+
+def rising(ends: tuple[float, float], step: int, rounds: int) -> float:
+    """What rises from round to round as a geometric series, in one round; after the last it stays."""
+    low, high = ends
+    return low * (high / low) ** min(step / max(rounds - 1, 1), 1.0)

@@ -5,6 +5,15 @@ tried, on a few hundred groups of rows. How much of the two clouds each makes ag
 much they agree along directions that it did not look at says which is. The best are carried on, on rows. Where there
 are many rows, the sum alone decides, and the last rounds run on groups. A few known pairs draw many beginnings their
 way.
+
+The leading principal directions of two clouds of the same kind of data span nearly the same space, whatever the models;
+what is unknown is how the one is turned against the other. A guess of that turn (a cross-covariance of the two) gives
+every row soft partners, the partners give a better cross-covariance, and so on: `M ← Pᵀ T(M) Q`, where T is the plan of
+`exp(β⟨P u, Q v⟩)` along the leading directions of M, scaled so that its rows and columns sum to what each stands for.
+With few directions and a low β the plan is nearly uniform and follows what the clouds have in common at large; both
+rise from round to round, and what began as a turn of three or four directions ends as a map of sixty. A wrong beginning
+ends in a wrong map, but how much of the two clouds the map makes agree, the sum of M's singular values, tells them
+apart without a label.
 """
 
 from __future__ import annotations
@@ -14,21 +23,40 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from operator import matmul
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
 from veclink.geometry.arrays import Sides, both, rows_of
 from veclink.geometry.nearest import nearest_centre, spherical_kmeans
-from veclink.geometry.signatures import unit_rows
-from veclink.linkers.span.annealing import Schedule, anneal, unseen_agreement
-from veclink.linkers.span.constants import ALIGNMENT_POWER, PRINCIPAL_DIRECTIONS, SHARED_DIRECTIONS
-from veclink.linkers.span.directions import agreement, cross_covariance, leading, whitening
+from veclink.geometry.signatures import singular, unit_rows
+from veclink.linkers.span.alignment import leading, rising, whitening
+from veclink.linkers.span.constants import PRINCIPAL_DIRECTIONS, SHARED_DIRECTIONS
 from veclink.progress import RoundListener
-from veclink.threads import computing, thread_count
+from veclink.threads import computing, multiply, thread_count
 
 Begun = TypeVar("Begun")
 Found = TypeVar("Found")
+Weighted = tuple[Sides, Sides]
+"""Rows of two clouds, or means of their groups, (k1, r) and (k2, r), and what share of the cloud each stands for."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Rounds, and from where to where the number of directions and β rise in them."""
+
+    rounds: int
+    directions: tuple[int, int]
+    sharpness: tuple[float, float]
+
+    def width(self, step: int, most: int) -> int:
+        """Principal directions that are looked at in one round: half as many again as are used, and at least 16.
+
+        Without a limit the noise of the many drowns the few (scifact, 500 in 5,000).
+        """
+        count = round(rising(self.directions, step, self.rounds))
+        return min(most, max(16, round(1.5 * count)))
+
 
 # Pairs of rows, one of each cloud, that a search looks at: all of 500 × 4,400, or 1,483 of both. Chosen for its time.
 SEARCHED_PAIRS: Final = 2_200_000
@@ -98,237 +126,130 @@ def searched(
 
     given: unit rows (m, d1) and (m, d2) of known pairs.
     """
-    sampled = sample(clouds, SEARCHED_PAIRS, rng)
-    known = None
+    fewer = min(*both(len, clouds), int(np.sqrt(SEARCHED_PAIRS)))
+    chosen = both(partial(_some_rows, most=SEARCHED_PAIRS // fewer, rng=rng), clouds)
+    sampled = rows_of(clouds, chosen)
+    directions = both(partial(whitening, count=PRINCIPAL_DIRECTIONS), clouds)
+    width = min(of.shape[1] for of in directions)
+    wide = both(lambda of: of[:, :width], directions)
+    whitened_by = both(lambda of: of[:, :SHARED_DIRECTIONS], wide)
+    rows, known = both(_whitened, sampled, whitened_by), None
     if given is not None:
-        known = cross_covariance(whitened(given, sampled.whitening), GIVEN_WEIGHT)
-    runs = partial(_in_parallel, n_rows=len(sampled.rows[0]), listener=listener)
-    search = _Search(whitened(clouds, sampled.whitening), known, rng, runs)
+        left, right = both(_whitened, given, whitened_by)
+        known = np.float32(GIVEN_WEIGHT / len(left)) * (left.T @ right)
+    search = _Search(both(_whitened, clouds, whitened_by), known, rng, len(rows[0]), listener)
     if min(both(len, clouds)) >= MANY_ROWS:
         joint = _among_groups(search)
     else:
-        joint = _among_rows(search, sampled, wide_rows(clouds, sampled))
-    return sampled.projections(joint)
+        joint = _among_rows(search, rows, both(_whitened, sampled, wide))
+    return both(matmul, whitened_by, leading(joint, SHARED_DIRECTIONS))
 
 
-def _in_parallel(
-    run: Callable[[Begun], Found], of: Iterable[Begun], n_rows: int, listener: RoundListener | None = None
-) -> list[Found]:
-    """What independent runs find, on all processors, in the order of what they are made of."""
-    jobs = list(of)
-    count = thread_count()
-    of_each = max(1, count // max(1, len(jobs)))
+def _some_rows(cloud: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Positions of all rows of a cloud, or of a larger one of so many, ascending."""
+    n = len(cloud)
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
-    def alone(job: Begun) -> Found:
-        with computing(of_each):
-            return run(job)
 
-    found = []
-    with ThreadPoolExecutor(count) as threads:
-        for each in threads.map(alone, jobs):
-            found.append(each)
-            if listener is not None:
-                listener(len(found), n_rows, 0.0)
-    return found
+def _whitened(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Rows along the directions that whiten them, of mean square 1."""
+    along = rows @ directions
+    return along / np.sqrt((along**2).mean())
 
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """What all parts of a search share.
+    """What all parts of a search share."""
 
-    Attributes
-    ----------
-    everything : ndarrays of shape (n1, r) and (n2, r)
-        All rows, whitened.
-    known : ndarray of shape (r, r), optional
-        What given pairs say of the cross-covariance.
-    rng : numpy.random.Generator
-        Draws beginnings and groups.
-    runs : callable
-        Results of independent jobs, on all processors.
-    """
-
-    everything: Sides
-    known: np.ndarray | None
-    rng: np.random.Generator
-    runs: Callable[..., list[Any]]
+    everything: Sides  # (n1, r) and (n2, r) all rows, whitened
+    known: np.ndarray | None  # (r, r) what given pairs say of the cross-covariance
+    rng: np.random.Generator  # draws beginnings and groups
+    n_rows: int  # that are searched on, as the listener is told
+    listener: RoundListener | None
 
     def tried(self, beginnings: int) -> np.ndarray:
         """So many random turns after a few rounds on groups, the best first."""
         if self.known is not None:
             beginnings = min(beginnings, BEGINNINGS_OF_GIVEN)
-        begun = random_turns(beginnings, self.everything[0].shape[1], self.rng)
+        begun = _random_turns(beginnings, self.everything[0].shape[1], self.rng)
         parts = np.array_split(begun, GROUPINGS[0])
         joints = [self.on_groups(part, GROUPS[0], TRIED) for part in parts]
         return self.best(np.concatenate(joints), beginnings)
 
     def on_groups(self, joints: np.ndarray, count: int, schedule: Schedule) -> np.ndarray:
         """Where cross-covariances (b, r, r) lead on so many groups, which are drawn anew."""
-        groups = grouped(self.everything, count, self.rng)
-
-        def run(some: np.ndarray) -> np.ndarray:
-            return anneal(groups.rows, some, schedule, masses=groups.masses, known=self.known)
-
+        anneal = partial(_anneal, self.grouped(count), schedule, range(schedule.rounds), self.known)
         # side by side: one at a time takes 6 ms each, 8 at a time 3.6, and 32 of more groups leave the cache
-        parts = [joints[start : start + 8] for start in range(0, len(joints), 8)]
-        return np.concatenate(self.runs(run, parts))
+        return np.concatenate(self.runs(anneal, [joints[start : start + 8] for start in range(0, len(joints), 8)]))
 
-    def carried(self, joints: np.ndarray, on: WeightedRows, rounds: range) -> np.ndarray:
+    def carried(self, joints: np.ndarray, on: Weighted, rounds: range) -> np.ndarray:
         """Where these rounds of the slow schedule lead each of them."""
+        return np.stack(self.runs(partial(_anneal, on, CARRIED, rounds, self.known), joints))
 
-        def run(joint: np.ndarray) -> np.ndarray:
-            return anneal(on.rows, joint, CARRIED, rounds=rounds, masses=on.masses, known=self.known)
+    def grouped(self, count: int) -> Weighted:
+        """All rows in so many groups on either side, drawn anew at every call: their means and masses.
 
-        return np.stack(self.runs(run, joints))
+        A few hundred means stand for thousands of rows, each for as many as it has. What two clouds have in common at
+        large shows in them as in the rows, at a hundredth of the cost of a plan between all rows.
+        """
+        of_a, of_b = (_groups(rows, count, self.rng) for rows in self.everything)
+        return (of_a[0], of_b[0]), (of_a[1], of_b[1])
+
+    def runs(self, run: Callable[[Begun], Found], jobs: Iterable[Begun]) -> list[Found]:
+        """What independent runs find, on all processors, in the order of what they are made of."""
+        jobs, count = list(jobs), thread_count()
+
+        def alone(job: Begun) -> Found:
+            with computing(max(1, count // max(1, len(jobs)))):
+                return run(job)
+
+        found = []
+        with ThreadPoolExecutor(count) as threads:
+            for each in threads.map(alone, jobs):
+                found.append(each)
+                if self.listener is not None:
+                    self.listener(len(found), self.n_rows, 0.0)
+        return found
 
     def best(self, joints: np.ndarray, count: int) -> np.ndarray:
-        """Those that make most of the two clouds agree, the best first."""
-        return _best(joints, count, self.known)
+        """Those that make most of the two clouds agree, the best first; what was known before does not count."""
+        width = np.count_nonzero(joints[0].any(axis=0))  # what was not looked at yet is zero
+        seen = joints[:, :width, :width]
+        if self.known is not None:
+            seen = seen - self.known[:width, :width]
+        _, agreement, _ = singular(seen)
+        return joints[np.argsort(-agreement.sum(axis=-1), kind="stable")[:count]]
 
 
-def _among_rows(search: _Search, sampled: Sampled, wide: Sides) -> np.ndarray:
+def _among_rows(search: _Search, rows: Sides, wide: Sides) -> np.ndarray:
     """The best cross-covariance of many beginnings: of the likely ones, those that fit what they did not look at.
 
-    On few rows no more beginnings are tried than take about as long as what follows.
+    rows: those to search on, whitened; wide: the same along many more directions. On few rows no more beginnings are
+    tried than take about as long as what follows.
     """
-    rows = sampled.rows
+    p, q = rows
+    on = rows, (np.full(len(p), 1.0 / len(p), np.float32), np.full(len(q), 1.0 / len(q), np.float32))
     fewest, most, one_for = BEGINNINGS
-    worthwhile = min(max(fewest, len(rows[0]) * len(rows[1]) // one_for), most)
 
     def fitting(joints: np.ndarray, schedule: Schedule, count: int) -> np.ndarray:
-        def fit(joint: np.ndarray) -> float:
-            return unseen_agreement(rows, wide, joint, schedule)
-
-        fits = np.array(search.runs(fit, joints))
+        fits = np.array(search.runs(partial(_unseen_agreement, on, wide, schedule), joints))
         return joints[np.argsort(-fits, kind="stable")[:count]]
 
-    tried = search.tried(worthwhile)
-    likely = tried[: max(SIFTED_OF_ROWS, round(LOOKED_AT * len(tried)))]
-    fit_more = fitting(likely, TRIED, SIFTED_OF_ROWS)
+    tried = search.tried(min(max(fewest, len(p) * len(q) // one_for), most))
+    fit_more = fitting(tried[: max(SIFTED_OF_ROWS, round(LOOKED_AT * len(tried)))], TRIED, SIFTED_OF_ROWS)
     sifted = search.on_groups(fit_more, GROUPS[1], SIFTED)
     hopeful = fitting(sifted, SIFTED, CARRIED_ON[0])
-    ends = search.carried(hopeful, WeightedRows(rows), range(CARRIED.rounds))
-    return search.best(ends, 1)[0]
+    return search.best(search.carried(hopeful, on, range(CARRIED.rounds)), 1)[0]
 
 
 def _among_groups(search: _Search) -> np.ndarray:
     """The same on groups alone: two samples of many rows have few partners in one another, and groups have theirs."""
     tried = search.tried(BEGINNINGS_OF_MANY)
-    likely = tried[: round(SIFTED_SHARE * len(tried))]
-    sifted = search.on_groups(likely, GROUPS[1], SIFTED)
-    on = grouped(search.everything, GROUPS[2], search.rng)
+    sifted = search.on_groups(tried[: round(SIFTED_SHARE * len(tried))], GROUPS[1], SIFTED)
+    on = search.grouped(GROUPS[2])
     halfway = search.carried(search.best(sifted, CARRIED_ON[0]), on, range(HALFWAY))
     through = search.best(halfway, CARRIED_ON[1])
     return search.best(search.carried(through, on, range(HALFWAY, CARRIED.rounds)), 1)[0]
-
-
-def _best(joints: np.ndarray, count: int, known: np.ndarray | None = None) -> np.ndarray:
-    """Those that make most of the two clouds agree, the best first; what was known before does not count."""
-    width = np.count_nonzero(joints[0].any(axis=0))  # what was not looked at yet is zero
-    seen = joints[:, :width, :width]
-    if known is not None:
-        seen = seen - known[:width, :width]
-    order = np.argsort(-agreement(seen), kind="stable")
-    return joints[order[:count]]
-
-
-# Rows to search on: some of both clouds, whitened
-
-
-@dataclass(frozen=True, eq=False)
-class Sampled:
-    """Rows of two clouds to search on: whitened, and in how they were whitened.
-
-    Attributes
-    ----------
-    rows : ndarrays of shape (n1, r) and (n2, r)
-        Whitened principal coordinates.
-    whitening : ndarrays of shape (d1, r) and (d2, r)
-        From unit rows to those.
-    chosen : ndarrays
-        Positions of the rows among those that were sampled.
-    """
-
-    rows: Sides
-    whitening: Sides
-    chosen: Sides
-
-    def projections(self, joint: np.ndarray) -> Sides:
-        """From unit rows to the directions that a cross-covariance (r, r) of the whitened ones shares."""
-        shared = leading(joint, SHARED_DIRECTIONS, ALIGNMENT_POWER)
-        return both(matmul, self.whitening, shared)
-
-
-def sample(clouds: Sides, pairs: int, rng: np.random.Generator) -> Sampled:
-    """Rows of both clouds, at most so many pairs of them: all of a small cloud, more of the other then."""
-    as_many_each = int(np.sqrt(pairs))
-    fewer = min(*both(len, clouds), as_many_each)
-    draw = partial(some_rows, most=pairs // fewer, rng=rng)
-    chosen = both(draw, clouds)
-    whitened_by = _of_one_width(both(_whitening, clouds))
-    rows = whitened(rows_of(clouds, chosen), whitened_by)
-    return Sampled(rows, whitened_by, chosen)
-
-
-def wide_rows(clouds: Sides, sampled: Sampled) -> Sides:
-    """The sampled rows along many more principal directions than are turned, whitened."""
-    directions = both(partial(whitening, count=PRINCIPAL_DIRECTIONS), clouds)
-    return whitened(rows_of(clouds, sampled.chosen), _of_one_width(directions))
-
-
-def whitened(rows: Sides, whitened_by: Sides) -> Sides:
-    """Rows of both clouds along the directions that whiten them, of mean square 1."""
-    return both(_of_mean_square_1, both(matmul, rows, whitened_by))
-
-
-def some_rows(cloud: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
-    """Positions of all rows of a cloud, or of a larger one of so many, ascending."""
-    n = len(cloud)
-    if n <= most:
-        return np.arange(n)
-    return np.sort(rng.choice(n, most, replace=False))
-
-
-def _whitening(points: np.ndarray) -> np.ndarray:
-    return whitening(points, SHARED_DIRECTIONS)
-
-
-def _of_one_width(projections: Sides) -> Sides:
-    """Both with as many directions as the one that has fewer."""
-    of_a, of_b = projections
-    width = min(of_a.shape[1], of_b.shape[1])
-    return of_a[:, :width], of_b[:, :width]
-
-
-def _of_mean_square_1(rows: np.ndarray) -> np.ndarray:
-    return rows / np.sqrt((rows**2).mean())
-
-
-# Groups: a few hundred means stand for thousands of rows, each for as many as it has; what two clouds have in common at
-# large shows in them as in the rows, at a hundredth of the cost of a plan between all rows
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedRows:
-    """Rows of two clouds, or means of their groups, and how much each stands for.
-
-    Attributes
-    ----------
-    rows : ndarrays of shape (k1, r) and (k2, r)
-        The rows or means.
-    masses : ndarrays of shape (k1,) and (k2,), optional
-        The shares of the cloud that they stand for; None where all are the same.
-    """
-
-    rows: Sides
-    masses: Sides | None = None
-
-
-def grouped(rows: Sides, count: int, rng: np.random.Generator) -> WeightedRows:
-    """Rows (n1, r) and (n2, r) in so many groups on either side, drawn anew at every call."""
-    of_a, of_b = both(partial(_groups, count=count, rng=rng), rows)
-    means, masses = zip(of_a, of_b, strict=True)
-    return WeightedRows(means, masses)
 
 
 def _groups(rows: np.ndarray, count: int, rng: np.random.Generator) -> Sides:
@@ -344,10 +265,7 @@ def _groups(rows: np.ndarray, count: int, rng: np.random.Generator) -> Sides:
     return sums / sizes[:, None].astype(np.float32), masses
 
 
-# Beginnings
-
-
-def random_turns(count: int, width: int, rng: np.random.Generator) -> np.ndarray:
+def _random_turns(count: int, width: int, rng: np.random.Generator) -> np.ndarray:
     """Guesses (count, width, width): leading directions keep their order roughly, neighbouring ones are mixed most."""
     leading_ones, mixed = TURNED
     directions = min(leading_ones, width)
@@ -363,3 +281,80 @@ def random_turns(count: int, width: int, rng: np.random.Generator) -> np.ndarray
     joints = np.zeros((count, width, width), np.float32)
     joints[:, :directions, :directions] = turns * signs
     return joints
+
+
+def _anneal(on: Weighted, schedule: Schedule, rounds: range, known: np.ndarray | None, joint: np.ndarray) -> np.ndarray:
+    """The cross-covariance (d, d) that two clouds of whitened rows agree on, from a first guess.
+
+    rounds: which of the schedule to run. known: (d, d) what is known of the cross-covariance, added to what each round
+    finds. joint: (d, d), or several of them (b, d, d), which are run side by side.
+    """
+    (p, q), masses = on
+    several, most = joint.shape[:-2], joint.shape[-1]
+    columns = np.ones((*several, len(q)), np.float32)
+    plan = np.empty((*several, len(p), len(q)), np.float32)  # one for all rounds: memory that is new costs more
+    for step in rounds:
+        _fill_plan(plan, (p, q), joint, schedule, step)
+        width = schedule.width(step + 1, most)
+        found, columns = _averaged((p[:, :width], q[:, :width]), masses, plan, columns)
+        joint = np.zeros((*several, most, most), np.float32)
+        joint[..., :width, :width] = found
+        if known is not None:
+            joint[..., :width, :width] += known[:width, :width]
+    return joint
+
+
+def _unseen_agreement(on: Weighted, wide: Sides, schedule: Schedule, joint: np.ndarray) -> float:
+    """How much a cross-covariance (d, d) makes two clouds agree along directions that it was not made of.
+
+    A wrong turn fits what it looks at nearly as well as the right one does; the rest it mostly fits worse.
+
+    wide: the rows along more directions. schedule: what the cross-covariance is the end of.
+    """
+    (p, q), masses = on
+    plan = np.empty((len(p), len(q)), np.float32)
+    _fill_plan(plan, (p, q), joint, schedule, schedule.rounds)
+    seen = schedule.width(schedule.rounds, joint.shape[-1])
+    found, _ = _averaged((wide[0][:, seen:], wide[1][:, seen:]), masses, plan, np.ones(len(q), np.float32))
+    return float(np.linalg.norm(found))
+
+
+def _fill_plan(plan: np.ndarray, rows: Sides, joint: np.ndarray, schedule: Schedule, step: int) -> None:
+    """`exp(β⟨P u, Q v⟩)` of all rows (…, n1, n2) in one round, at most 1, before its rows and columns are scaled."""
+    count = round(rising(schedule.directions, step, schedule.rounds))
+    width = schedule.width(step, joint.shape[-1])
+    along = leading(joint[..., :width, :width], count)
+    of_p, of_q = both(_unit_along, (rows[0][:, :width], rows[1][:, :width]), along)
+    scale = np.float32(rising(schedule.sharpness, step, schedule.rounds) * np.sqrt(count))
+    _product(scale * of_p, of_q.swapaxes(-1, -2), plan)
+    plan -= scale
+    np.exp(plan, out=plan)
+
+
+def _averaged(sides: Sides, masses: Sides, plan: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`Pᵀ T Q` with T the plan scaled so that its rows and columns sum to their masses; the scales of the columns."""
+    p, q = sides
+    of_p, of_q = masses
+    least = np.float32(1e-30)  # of a sum of weights: rows that nothing is like stay finite
+    for _ in range(3):  # chosen on reddit minilm–e5 and scifact
+        along_rows = (plan @ columns[..., None])[..., 0]
+        rows = of_p / np.maximum(along_rows, least)
+        along_columns = (rows[..., None, :] @ plan)[..., 0, :]
+        columns = of_q / np.maximum(along_columns, least)
+    partners = _product(plan, columns[..., None] * q)
+    return p.T @ (rows[..., None] * partners), columns
+
+
+def _product(left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """left · right; of one plan on several threads, of several plans on the one that has them."""
+    if left.ndim == 2:
+        return multiply(left, right, out)
+    return np.matmul(left, right, out=out)
+
+
+def _unit_along(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Rows (n, d) along directions (…, d, r), of unit length."""
+    along = rows @ directions
+    squares = np.einsum("...j,...j->...", along, along)
+    along /= np.maximum(np.sqrt(squares), 1e-12)[..., None]
+    return along

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from veclink.geometry.arrays import Sides, both
+from veclink.geometry.nearest import largest_values
 from veclink.geometry.signatures import span_projections, unit_rows
-from veclink.linkers.span.constants import SOFT_PAIRS
-from veclink.linkers.span.nearness import csls_of_all, mutual_pairs
+from veclink.linkers.span.alignment import rising
+from veclink.linkers.span.constants import NEIGHBOURS, SOFT_PAIRS
 from veclink.progress import RoundListener
 from veclink.threads import multiply
 
@@ -38,12 +39,6 @@ class SoftSchedule:
     anchors: int = 600  # of a signature, at most
     ridge: float = 1 / 300  # of a signature, for each anchor
     sharpness: tuple[float, float] = (5.0, 60.0)  # β, from where to where it rises
-
-    def at(self, step: int) -> float:
-        """β in one round."""
-        low, high = self.sharpness
-        done = step / max(self.rounds - 1, 1)
-        return low * (high / low) ** done
 
 
 SOFT_SCHEDULE = SoftSchedule()
@@ -82,17 +77,17 @@ def grow_softly(
     rows = few[asked]
     pairs = np.column_stack([given_asked, given[:, 1]])
     placed, partners = pairs.T
-    known = rows[placed], many[partners]
-    signatures = _signatures((rows, many), known, schedule.ridge)
-    csls = csls_of_all(signatures)
+    csls = _csls((rows, many), (rows[placed], many[partners]), schedule.ridge)
     for step in range(schedule.rounds):
-        images = _images(csls, many, schedule.at(step), pairs)
+        images = _images(csls, many, rising(schedule.sharpness, step, schedule.rounds), pairs)
         _place((rows, many), images, placed, schedule, rng, csls)
         if listener is not None:
             listener(step + 1, len(rows), 0.0)
-    found, score = mutual_pairs(csls)
-    found[:, 0] = asked[found[:, 0]]
-    return found, score
+    best = csls.argmax(axis=1)
+    mutual = np.flatnonzero(csls.argmax(axis=0)[best] == np.arange(len(csls)))
+    score = csls[mutual, best[mutual]]
+    order = np.argsort(-score, kind="stable")
+    return np.column_stack([asked[mutual], best[mutual]])[order], score[order]
 
 
 def _asked(few: np.ndarray, many: np.ndarray, given: np.ndarray, rng: np.random.Generator) -> Sides:
@@ -126,13 +121,15 @@ def _place(
         placed = np.flatnonzero(folds == fold)
         if not len(placed):
             continue
-        outside = folds != fold
-        anchors = _drawn(images, outside, given, schedule.anchors, rng)
-        weighted = _weighted(rows, images, anchors)
-        both_sides = rows[placed], many
-        of_placed = _signatures(both_sides, weighted, schedule.ridge)
-        part = len(placed) / len(rows)
-        csls[placed] = csls_of_all(of_placed, part)
+        # Of the rows outside the fold the given ones and others by the length of their images, which they count by.
+        others = np.setdiff1d(np.flatnonzero(folds != fold), given)
+        if len(others) > schedule.anchors:
+            weight = _squares(images[others]).astype(np.float64) + 1e-12
+            others = rng.choice(others, schedule.anchors, replace=False, p=weight / weight.sum())
+        anchors = np.concatenate([given, others])
+        right = images[anchors]
+        left = np.sqrt(_squares(right))[:, None] * rows[anchors]
+        csls[placed] = _csls((rows[placed], many), (left, right), schedule.ridge, len(placed) / len(rows))
 
 
 def _images(csls: np.ndarray, many: np.ndarray, sharpness: float, given: np.ndarray) -> np.ndarray:
@@ -164,29 +161,17 @@ def _squares(rows: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", rows, rows)
 
 
-def _drawn(
-    images: np.ndarray, outside: np.ndarray, given: np.ndarray, most: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Rows that the rows of a fold are placed by: of those outside it, the given ones and others by their length."""
-    is_given = np.zeros(len(images), bool)
-    is_given[given] = True
-    others = np.flatnonzero(outside & ~is_given)
-    if len(others) > most:
-        weight = _squares(images[others]).astype(np.float64) + 1e-12
-        chance = weight / weight.sum()
-        others = rng.choice(others, most, replace=False, p=chance)
-    return np.concatenate([given, others])
+def _csls(sides: Sides, anchors: Sides, ridge: float, part: float = 1.0) -> np.ndarray:
+    """csls of all pairs of rows of both sides (n1, n2), by their span signatures.
 
-
-def _weighted(rows: np.ndarray, images: np.ndarray, anchors: np.ndarray) -> Sides:
-    """The anchors on both sides: a row counts by the length of its image."""
-    right = images[anchors]
-    length = np.sqrt(_squares(right))
-    return length[:, None] * rows[anchors], right
-
-
-def _signatures(sides: Sides, anchors: Sides, ridge: float) -> Sides:
-    """Span signatures of rows of both sides; the ridge is for each anchor: many weigh more against it than few."""
-    ridge *= len(anchors[0])
-    along = both(multiply, sides, span_projections(anchors, ridge))
-    return both(unit_rows, along)
+    The ridge is for each anchor: many weigh more against it than few. part: share of the rows of the first side that
+    are here; the density of the second side's rows is taken over as many fewer neighbours.
+    """
+    left, right = both(unit_rows, both(multiply, sides, span_projections(anchors, ridge * len(anchors[0]))))
+    cosine = multiply(left, right.T)
+    own = largest_values(cosine, NEIGHBOURS).mean(axis=1)
+    other = largest_values(cosine.T, max(1, round(NEIGHBOURS * part))).mean(axis=1)
+    cosine *= 2
+    cosine -= own[:, None]
+    cosine -= other
+    return cosine
