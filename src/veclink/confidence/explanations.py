@@ -33,7 +33,7 @@ def typical(links: Links, sure: int, doubtful: int) -> list[tuple[str, int]]:
 def against(links: Links, i: int, most: int = 2) -> list[tuple[str, float]]:
     """What speaks against link i: (name of the evidence, change of the log odds), the weightiest first.
 
-    A change is weight·(feature − centre)/scale of the model of these probabilities (see `trace.traced`): it is measured
+    A change is weight·(feature − centre)/scale of the model of these probabilities: it is measured
     against a pair with average evidence. Changes that are not worth a word are left out, and so are all after the
     first `most`. Empty where the links carry no model, and for given pairs.
     """

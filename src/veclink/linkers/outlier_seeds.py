@@ -9,37 +9,11 @@ looks wrong where it stands out from the other given ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from veclink.geometry.arrays import Sides, both
 from veclink.geometry.signatures import projected, span_projections
-from veclink.linkers.span.constants import FAR_SHARE, NEAR_SHARE, OUTLIER_ANCHORS, OUTLIER_SAMPLE
-
-SampleRows = Callable[[str, int], np.ndarray]  # rows of one cloud ("a" or "b"), at most so many
-
-
-def find_outlier_seeds(pairs: Sides, anchors: Sides, sample: SampleRows, ridge: float) -> np.ndarray:
-    """How sure it is that each pair is wrong, (m,); 0 where it does not look wrong as seen from the anchors.
-
-    Parameters
-    ----------
-    pairs : ndarrays of shape (m, d1) and (m, d2)
-        The vectors of the given pairs.
-    anchors : ndarrays of shape (n, d1) and (n, d2)
-        The two ends of links, the best first, of which none is one of the pairs; the first 256 are used.
-    sample : callable
-        Gives random rows of one cloud.
-    ridge : float
-        λ of the span signature.
-    """
-    left, right = anchors
-    seen_from = left[:OUTLIER_ANCHORS], right[:OUTLIER_ANCHORS]
-    projections = span_projections(seen_from, ridge)
-    clouds = sample("a", OUTLIER_SAMPLE), sample("b", OUTLIER_SAMPLE)
-    signatures = both(projected, clouds, projections)
-    return outliers(shares_nearer(signatures, pairs, projections))
+from veclink.linkers.span.constants import FAR_SHARE, NEAR_SHARE
 
 
 def outliers(shares: np.ndarray) -> np.ndarray:
@@ -85,15 +59,9 @@ def shares_nearer(signatures: Sides, pairs: Sides, projections: Sides) -> np.nda
 
     signatures: those of the clouds along the projections.
     """
-    of_a, of_b = signatures
     left, right = both(projected, pairs, projections)
     own = np.einsum("ij,ij->i", left, right)[:, None]
-    in_b = _share_above(left @ of_b.T, own)
-    in_a = _share_above(right @ of_a.T, own)
-    return np.sqrt(in_a * in_b)
-
-
-def _share_above(cosine: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """The share of each row's cosines above its own; one more is counted, so that it is never 0."""
-    above = np.sum(cosine > own, axis=1)
-    return (above + 1) / (cosine.shape[1] + 1)
+    cosines = right @ signatures[0].T, left @ signatures[1].T
+    # one more is counted, so that no share is 0
+    of_a, of_b = ((np.sum(near > own, axis=1) + 1) / (near.shape[1] + 1) for near in cosines)
+    return np.sqrt(of_a * of_b)

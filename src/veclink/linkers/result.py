@@ -36,7 +36,7 @@ class Decision:
     overlap_range: tuple[float, float] | None = None
     wrong_seeds: np.ndarray = field(default_factory=no_pairs)  # (w, 2) given pairs that look wrong
     rounds: int = 0
-    trace: dict[str, Any] = field(default_factory=dict)  # how it came about, as plain values (see `trace`)
+    trace: dict[str, Any] = field(default_factory=dict)  # how it came about, as plain values
 
 
 def links_of(

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from veclink.data.pairs import pair_keys
+from veclink.data.pairs import lookup, pair_keys
 from veclink.linkers.checkpoint import State
 
 
 class Votes:
-    """How often each pair was proposed, and with which scores. Only pairs that were proposed take memory.
+    """How often each pair was proposed, and with which scores. Only pairs that were proposed take memory."""
 
-    Attributes
-    ----------
-    keys : ndarray of shape (p,)
-        The `pair_keys` of the pairs that have a vote, ascending.
-    counts : ndarray of shape (p,)
-        Their votes.
-    """
+    keys: np.ndarray  # (p,) the `pair_keys` of the pairs that have a vote, ascending
+    counts: np.ndarray  # (p,) their votes
 
     def __init__(self, n_b: int) -> None:
         self.n_b = n_b
@@ -30,12 +25,17 @@ class Votes:
 
         Every call copies all votes so far: many small views are better counted together.
         """
-        keys = self.key(pairs)
-        self._make_room(keys)
+        keys = pair_keys(pairs, self.n_b)
+        new = np.sort(keys)
+        new = new[np.diff(new, prepend=-1) > 0]
+        new = new[lookup(self.keys, new) < 0]
+        before = np.searchsorted(self.keys, new)
+        self.keys = np.insert(self.keys, before, new)
+        self.counts = np.insert(self.counts, before, 0)
+        self._score_sums = np.insert(self._score_sums, before, 0.0)
         spot = np.searchsorted(self.keys, keys)
-        weighted = times * scores.astype(np.float64)
         np.add.at(self.counts, spot, times)
-        np.add.at(self._score_sums, spot, weighted)
+        np.add.at(self._score_sums, spot, times * scores.astype(np.float64))
 
     def state(self) -> State:
         """What has to be kept to count on later."""
@@ -47,10 +47,6 @@ class Votes:
         self.counts = state["counts"]
         self._score_sums = state["score_sums"]
 
-    def key(self, pairs: np.ndarray) -> np.ndarray:
-        """The keys of pairs (p, 2) of rows."""
-        return pair_keys(pairs, self.n_b)
-
     def pairs(self) -> np.ndarray:
         """All pairs that have a vote, (p, 2), sorted by row of A, then of B."""
         return np.stack(np.divmod(self.keys, self.n_b), axis=1)
@@ -61,33 +57,9 @@ class Votes:
 
     def of(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Votes and mean scores of the given pairs; 0 votes and a score of NaN for one that was never proposed."""
-        keys = self.key(pairs)
-        spot = np.searchsorted(self.keys, keys)
-        known = self._are_at(spot, keys)
-        counts = np.zeros(len(keys), np.int64)
-        scores = np.full(len(keys), np.nan)
-        counts[known] = self.counts[spot[known]]
-        scores[known] = self.mean_scores()[spot[known]]
-        return counts, scores
-
-    def _make_room(self, keys: np.ndarray) -> None:
-        """Take in those of the keys that are not there yet, without a vote."""
-        keys = np.sort(keys)
-        spot = np.searchsorted(self.keys, keys)
-        is_first = np.diff(keys, prepend=-1) > 0
-        new = is_first & ~self._are_at(spot, keys)
-        before = spot[new]
-        self.keys = np.insert(self.keys, before, keys[new])
-        self.counts = np.insert(self.counts, before, 0)
-        self._score_sums = np.insert(self._score_sums, before, 0.0)
-
-    def _are_at(self, spot: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """Whether each key stands where it would have to be inserted."""
-        known = np.zeros(len(keys), bool)
-        inside = spot < len(self.keys)
-        there = self.keys[spot[inside]]
-        known[inside] = there == keys[inside]
-        return known
+        spot = lookup(self.keys, pair_keys(pairs, self.n_b))
+        counts, scores = np.append(self.counts, 0), np.append(self.mean_scores(), np.nan)
+        return counts[spot], scores[spot]
 
 
 def posterior(votes: np.ndarray, views: int | np.ndarray) -> np.ndarray:

@@ -238,7 +238,7 @@ def _remarks(
 def check_seeds(a: Cloud, b: Cloud, seeds: Anchors, wrong: Rows | None, rng: np.random.Generator) -> SeedCheck:
     """Hold the seeds against one another. With fewer than four nothing can be said: typical is then as by chance.
 
-    wrong: rows of the seeds that look wrong by `outlier_seeds.find_outlier_seeds`; None where no trial could tell.
+    wrong: rows of the seeds that look wrong by `outlier_seeds.outliers`; None where no trial could tell.
     """
     assert seeds.pairs is not None, "seeds are pairs of rows"
     chosen = np.sort(rng.permutation(len(seeds))[:400])

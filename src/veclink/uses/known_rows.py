@@ -18,8 +18,8 @@ from veclink.files.memory import forget_pages
 from veclink.geometry.arrays import tiles
 from veclink.geometry.clouds import NO_DIRECTION, Cloud
 from veclink.geometry.nearest import DENSITY_NEAREST, EXCLUDED, largest_values
-from veclink.linkers.span import scoring
 from veclink.linkers.span.constants import MIN_POOL
+from veclink.linkers.span.linker import anchor_weights, fitted_links, folds_of_known, likely_links, nearby_links
 from veclink.threads import multiply
 from veclink.uses.linked_pairs import places_of
 
@@ -156,12 +156,12 @@ def learn(links: Links, clouds: CloudPair, a: Cloud, b: Cloud, random_state: int
         raise InputError(f"There are {plural(len(pool), 'link')}; a linker for new rows needs at least {MIN_POOL}.")
     # Centring anew on likely links, which helps to find them, was tried for new rows on clouds with another domain in
     # B: as good where that is half of B, and 5 to 6 points of F1 worse where it is two thirds.
-    weights, folds = scoring.anchor_weights(probability), scoring.folds_of_known(pool)
+    weights, folds = anchor_weights(probability), folds_of_known(pool)
     fit = crossfit(clouds, pool, rng, weights=weights, folds=folds)
     found = fit.candidates  # with what is known of new rows too: the score under all maps together
     candidates = scored_candidates(clouds, found.rows_a, found.rows_b, found.score, fit.densities)
-    fitted = scoring.fitted_links(candidates, rng)
-    nearby = scoring.nearby_links(scoring.likely_links(pool, probability), rng)
+    fitted = fitted_links(candidates, rng)
+    nearby = nearby_links(likely_links(pool, probability), rng)
     features = neighbourhood_features(clouds, candidates, nearby, rng, fitted)
     calibrated = calibrate(candidates, features, fitted, k=clouds.k, runners_up=False)
     if calibrated.model is None:

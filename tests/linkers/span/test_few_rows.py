@@ -9,7 +9,8 @@ from span_papers import all_papers
 from veclink import link
 from veclink.backends import CloudPair
 from veclink.data.pairs import score
-from veclink.linkers.span.attempt import chance_factor
+from veclink.linkers.options import SpanOptions
+from veclink.linkers.span.attempt import Search
 
 
 def test_all_of_a_hundred_rows_are_found_among_many() -> None:
@@ -25,4 +26,5 @@ def test_all_of_a_hundred_rows_are_found_among_many() -> None:
 @pytest.mark.parametrize(("n_a", "n_b", "expected"), [(500, 500, 1.0), (100, 900, 1.8), (900, 100, 1.8)])
 def test_the_more_unequal_the_sizes_the_more_agrees_by_chance(n_a: int, n_b: int, expected: float) -> None:
     rows = np.random.default_rng(0).standard_normal((1000, 4)).astype(np.float32)
-    assert chance_factor(CloudPair(rows[:n_a], rows[:n_b])) == pytest.approx(expected)
+    search = Search(CloudPair(rows[:n_a], rows[:n_b]), np.random.default_rng(0), SpanOptions())
+    assert search.chance == pytest.approx(expected)

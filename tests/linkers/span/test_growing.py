@@ -9,9 +9,9 @@ from veclink import Collection
 from veclink.backends import CloudPair, placed_clouds
 from veclink.geometry.clouds import prepare
 from veclink.linkers.anchors import Anchors, anchors_from_rows
-from veclink.linkers.span.centring import means_near
+from veclink.linkers.span.attempt import means_near
 from veclink.linkers.span.constants import CONVERGED
-from veclink.linkers.span.growing import Proposal, Views, grow, promote
+from veclink.linkers.span.growing import Views, grow, promote
 
 
 def test_a_pool_grows_from_fifteen_seeds_to_most_true_pairs() -> None:
@@ -46,7 +46,7 @@ def test_noise_does_not_take_off() -> None:
 def test_a_pair_held_by_all_views_but_one_is_judged_by_that_one() -> None:
     """Views that hold a pair as an anchor do not vote on it, so their silence does not count against it."""
     members = np.array([[0, 0], [1, 1]])
-    proposals = [Proposal(np.array([[row, row]]), np.array([0.5])) for row in (0, 1, 2, 2)]
+    proposals = [(np.array([[row, row]]), np.array([0.5])) for row in (0, 1, 2, 2)]
     grown = promote(Views([], proposals, members, np.array([3.0, 0.0])), n_b=10, votes=0.5, limit=10)
     shares = dict(zip(map(tuple, grown.pairs.tolist()), grown.share, strict=True))
     assert shares == {(0, 0): 1.0, (2, 2): 0.5}  # (1, 1) has 1 of 4 votes

@@ -16,7 +16,7 @@ from veclink.linkers.anchors import Anchors, anchors_from_vectors
 from veclink.linkers.linking import link
 from veclink.linkers.options import SpanOptions
 from veclink.linkers.span.attempt import Search
-from veclink.linkers.span.mapped import shared_share
+from veclink.linkers.span.starts import shared_share
 
 N_A, N_B, N_ANCHORS = 120, 800, 250
 

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from veclink.backends import CloudPair, Projections
+from veclink.geometry.arrays import Sides
+from veclink.geometry.clouds import uncentred
+from veclink.geometry.nearest import largest
 from veclink.linkers.anchors import Anchors, anchors_from_rows
 from veclink.linkers.options import GrowthSchedule, SpanOptions
-from veclink.linkers.span.centring import Means, centred, moved_means
 from veclink.linkers.span.constants import (
+    CENTRED_NEAREST,
     CLEAR,
     CONVERGED,
     CONVERGED_FEW_DIMENSIONS,
@@ -20,6 +23,7 @@ from veclink.linkers.span.constants import (
     GUESSED,
     MAX_CHANCE,
     MIN_DIM_FOR_SEED_CHECK,
+    MOVED_MEAN,
     PROBE,
     SHORT,
 )
@@ -27,6 +31,7 @@ from veclink.linkers.span.growing import Pool, grow, query_order
 from veclink.progress import RoundListener
 
 AttemptListener = Callable[[str], None]
+Means = Sides
 DEFAULT_SCHEDULE = GrowthSchedule()
 MAX_SHARE = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
 # Growth where the smaller cloud has few rows: its limit follows what is there, not `least` (40 % of 150 rows,
@@ -41,7 +46,7 @@ FEW_ROWS_SCHEDULE = GrowthSchedule(
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """What every start needs: the clouds, the generator, how to grow, and who hears of the rounds.
+    """What every start needs: the clouds, the generator, how to grow, and who hears of the rounds and of the starts.
 
     moved: the means that the clouds are centred on, where these are not their own.
     """
@@ -49,8 +54,8 @@ class Search:
     clouds: CloudPair
     rng: np.random.Generator
     options: SpanOptions
-    listener: RoundListener | None
-    attempt_listener: AttemptListener | None = None
+    listener: RoundListener | None = None
+    begin: AttemptListener = lambda attempt: None
     moved: Means | None = None
 
     def on(self, means: Means) -> Search:
@@ -59,41 +64,46 @@ class Search:
         clouds = moved if self.clouds.large else moved.in_full()
         return replace(self, clouds=clouds, moved=means)
 
-    def in_full(self) -> Search:
-        """The same with all rows asked for partners in every view, however many they are."""
-        return replace(self, clouds=self.clouds.in_full())
-
-    def begin(self, attempt: str) -> None:
-        """Say which attempt is running from now on."""
-        if self.attempt_listener is not None:
-            self.attempt_listener(attempt)
-
     @property
     def mark(self) -> float:
         """The share of the smaller cloud that a pool which has found the map agrees on."""
-        return converged_share(self.clouds)
+        if self.clouds.dimension < MIN_DIM_FOR_SEED_CHECK:
+            return min(CONVERGED_FEW_DIMENSIONS * self.chance, MAX_SHARE)
+        return CONVERGED_FEW_ROWS * min(self.chance, MAX_CHANCE) if self.has_few_rows else CONVERGED
 
     @property
     def clear(self) -> float:
         """The share at which other starts need not be tried."""
-        return clear_share(self.clouds)
+        few_rows, others = CLEAR
+        return min((few_rows if self.has_few_rows else others) * self.chance, MAX_SHARE)
+
+    @property
+    def chance(self) -> float:
+        """How much more of the smaller cloud agrees by chance than where both have as many rows: from 1 to 2.
+
+        Of two unrelated clouds, a row of A is the nearest of its nearest row of B with the chance n_b / (n_a + n_b).
+        """
+        n_a, n_b = self.clouds.n_a, self.clouds.n_b
+        return 2 * max(n_a, n_b) / (n_a + n_b)
+
+    @property
+    def has_few_rows(self) -> bool:
+        """Whether the smaller cloud is so small that growing has to be careful.
+
+        In few dimensions random clouds follow seeds that stay for longer.
+        """
+        return self.clouds.extent_of_all <= FEW_ROWS and self.clouds.dimension >= MIN_DIM_FOR_SEED_CHECK
 
     @property
     def seeded(self) -> GrowthSchedule:
         """How to grow from pairs: carefully where there are few rows, unless something else was told."""
         told = self.options.schedule
-        return FEW_ROWS_SCHEDULE if has_few_rows(self.clouds) and told == DEFAULT_SCHEDULE else told
+        return FEW_ROWS_SCHEDULE if self.has_few_rows and told == DEFAULT_SCHEDULE else told
 
-    def grow(self, anchors: Anchors, schedule: GrowthSchedule | None = None) -> Pool:
+    def grow(self, anchors: Anchors, schedule: GrowthSchedule) -> Pool:
         """A pool from these anchors."""
-        return grow(
-            self.clouds,
-            anchors,
-            self.rng,
-            schedule=schedule or self.options.schedule,
-            out_of_bag=self.options.out_of_bag,
-            listener=self.listener,
-        )
+        out_of_bag = self.options.out_of_bag
+        return grow(self.clouds, anchors, self.rng, schedule=schedule, out_of_bag=out_of_bag, listener=self.listener)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,26 +123,23 @@ class Attempt:
     searched: bool = False
 
 
-def grown_along(search: Search, projections: Projections, in_full: GrowthSchedule | None = None) -> Pool:
+def grown_along(search: Search, projections: Projections, in_full: GrowthSchedule) -> Pool:
     """A pool from the mutual neighbours under the projections that an alignment found.
 
-    in_full: how to grow what a short growth is hopeful of; as told where not given.
+    in_full: how to grow what a short growth is hopeful of.
     """
-    clouds, rng = search.clouds, search.rng
+    clouds, rng, schedule = search.clouds, search.rng, search.options.schedule
     queries = clouds.sample_queries(rng, first=True)
     pairs, score = clouds.propose(projections, queries)
     pairs = pairs[np.argsort(-score, kind="stable")]
-    schedule = search.options.schedule
     if clouds.large:
         least, share = GUESSED
         pairs = pairs[: max(least, int(share * queries.extent))]
         holds = clouds.confirmed(projections, pairs, queries, query_order())
         rounds, views = SHORT
-        short = replace(schedule, rounds=rounds, views=views)
-        return search.grow(guessed(clouds, pairs[holds]), short)
+        return search.grow(guessed(clouds, pairs[holds]), replace(schedule, rounds=rounds, views=views))
     rounds, hopeful = PROBE
-    short = replace(schedule, rounds=rounds)
-    probed = search.grow(guessed(clouds, pairs), short)
+    probed = search.grow(guessed(clouds, pairs), replace(schedule, rounds=rounds))
     if probed.agreed < hopeful * queries.extent:
         return probed
     return search.grow(guessed(clouds, probed.pairs), in_full)
@@ -154,34 +161,45 @@ def guessed(clouds: CloudPair, pairs: np.ndarray) -> Anchors:
     return anchors_from_rows(clouds, pairs, trusted=False)
 
 
-def converged_share(clouds: CloudPair) -> float:
-    """The share of the smaller cloud that a pool which has found the map agrees on."""
-    if clouds.dimension < MIN_DIM_FOR_SEED_CHECK:
-        return min(CONVERGED_FEW_DIMENSIONS * chance_factor(clouds), MAX_SHARE)
-    if not has_few_rows(clouds):
-        return CONVERGED
-    return CONVERGED_FEW_ROWS * min(chance_factor(clouds), MAX_CHANCE)
+# Centring anew: on what is shared, where that is of another kind than the rest of a cloud. Both clouds are centred
+# before anything else, since a common mean makes all cosines alike. But the means of two clouds are those of the same
+# objects only where the rest of each is like what they share. With films beside the abstracts in B alone, B's mean lies
+# between the two, and the same abstracts no longer look alike in A and in B. So the means are taken again over what is
+# near the given pairs, and over the links of a pool once there is one.
 
 
-def clear_share(clouds: CloudPair) -> float:
-    """The share at which other starts need not be tried."""
-    few_rows, others = CLEAR
-    clear = few_rows if has_few_rows(clouds) else others
-    return min(clear * chance_factor(clouds), MAX_SHARE)
+def means_near(clouds: CloudPair, pairs: np.ndarray) -> Means | None:
+    """The means of the rows nearest to the given pairs (m, 2), where they differ from those of the clouds."""
+    near = []
+    for side, given in zip("ab", pairs.T, strict=True):
+        rows = clouds.all_rows(side)
+        near.append(rows[np.unique(largest(rows[given] @ rows.T, min(CENTRED_NEAREST, len(rows))))])
+    return moved_means(clouds, near[0], near[1])
 
 
-def has_few_rows(clouds: CloudPair) -> bool:
-    """Whether the smaller cloud is so small that growing has to be careful.
+def moved_means(clouds: CloudPair, some_a: np.ndarray, some_b: np.ndarray) -> Means | None:
+    """The means of some rows of both clouds (m, d), before centring; None where those of the clouds do as well."""
+    mean_a, mean_b = clouds.means
+    if clouds.centred_on is None or clouds.large or mean_a is None or mean_b is None:
+        return None
+    new_a, new_b = (
+        uncentred(rows, old).mean(axis=0).astype(np.float32) for rows, old in ((some_a, mean_a), (some_b, mean_b))
+    )
+    # how far a mean of unit vectors moved, squared, in units of their variance
+    moved = max(
+        float((new - old) @ (new - old)) / max(1.0 - float(old @ old), 1e-6)
+        for old, new in ((mean_a, new_a), (mean_b, new_b))
+    )
+    return None if moved < MOVED_MEAN else (new_a, new_b)
 
-    In few dimensions random clouds follow seeds that stay for longer.
-    """
-    return clouds.extent_of_all <= FEW_ROWS and clouds.dimension >= MIN_DIM_FOR_SEED_CHECK
+
+def centred(clouds: CloudPair, means: Means) -> CloudPair:
+    """The same clouds with other means subtracted."""
+    assert clouds.centred_on is not None, "moved_means gives none where it cannot be done"
+    return clouds.centred_on(*means)
 
 
-def chance_factor(clouds: CloudPair) -> float:
-    """How much more of the smaller cloud agrees by chance than where both have as many rows: from 1 to 2.
-
-    Of two unrelated clouds, a row of A is the nearest of its nearest row of B with the chance n_b / (n_a + n_b).
-    """
-    larger = max(clouds.n_a, clouds.n_b)
-    return 2 * larger / (clouds.n_a + clouds.n_b)
+def anchors_on(clouds: CloudPair, anchors: Anchors) -> Anchors:
+    """Anchors that are rows, as these clouds have them."""
+    left, right = clouds.vectors(anchors.rows)
+    return replace(anchors, left=left, right=right)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -17,21 +16,34 @@ from veclink.backends import CloudPair
 from veclink.data.pairs import sharing_no_row
 from veclink.data.words import FROM_NOTHING
 from veclink.geometry.arrays import Sides, both
-from veclink.geometry.signatures import projected, span_projections
+from veclink.geometry.nearest import largest_values
+from veclink.geometry.signatures import joined_projections, projected, span_projections
 from veclink.linkers.anchors import Anchors
 from veclink.linkers.options import SpanOptions
-from veclink.linkers.outlier_seeds import find_outlier_seeds, shares_nearer
+from veclink.linkers.outlier_seeds import outliers, shares_nearer
 from veclink.linkers.span.alignment import align
-from veclink.linkers.span.attempt import Attempt, AttemptListener, Search, centred_on_pool, grown_along, guessed
-from veclink.linkers.span.centring import Means, anchors_on, means_near
+from veclink.linkers.span.attempt import (
+    Attempt,
+    AttemptListener,
+    Means,
+    Search,
+    anchors_on,
+    centred_on_pool,
+    grown_along,
+    guessed,
+    means_near,
+)
 from veclink.linkers.span.constants import (
     ALIGNMENT_ROUNDS,
     ASKED_IN_FULL,
     COMPARED_STARTS,
     CONVERGED,
     HELD_ROWS,
+    MAPPED_MARK,
+    MAPPED_NEIGHBOURS,
     MAX_ALIGNED,
     MIN_COMING_BACK,
+    MIN_MAPPED_ANCHORS,
     MIN_POOL,
     MIN_SEED_RECOVERY,
     NEAR_SHARE,
@@ -40,7 +52,6 @@ from veclink.linkers.span.constants import (
     SOFT_MIN_DIMENSION,
 )
 from veclink.linkers.span.growing import Pool
-from veclink.linkers.span.mapped import mapped
 from veclink.linkers.span.search import SEARCHED_ROWS, searched
 from veclink.linkers.span.soft_anchors import grow_softly
 from veclink.progress import RoundListener
@@ -51,36 +62,18 @@ Tried = tuple[str, float]  # the name of a start, and the share that it agrees o
 
 @dataclass(frozen=True, eq=False)
 class Bootstrap:
-    """The best pool of all starts tried.
+    """The best pool of all starts tried."""
 
-    Attributes
-    ----------
-    pool : Pool
-        The links that it ended with.
-    started_from : str
-        The name of its start.
-    share : float
-        Of the smaller cloud, that its views agree on.
-    wrong : ndarray of shape (m,)
-        How sure it is that each given pair is wrong, 0 where it does not look so; empty where that was not asked.
-    mark : float
-        The share that it takes to have found the map.
-    tried : tuple of (str, float)
-        Name and agreed share of each start, in order.
-    means : tuple of ndarrays, optional
-        What was subtracted from the rows of both clouds where the pool grew; None where it grew on the clouds as given.
-    anchored : bool
-        Whether it is of the map of outside anchors, to which final maps are fitted too.
-    """
-
-    pool: Pool
-    started_from: str
-    share: float
+    pool: Pool  # the links that it ended with
+    started_from: str  # the name of its start
+    share: float  # of the smaller cloud, that its views agree on
+    # (m,) how sure it is that each given pair is wrong, 0 where it does not look so; empty where that was not asked
     wrong: np.ndarray
-    mark: float = CONVERGED
-    tried: tuple[Tried, ...] = ()
+    mark: float = CONVERGED  # the share that it takes to have found the map
+    tried: tuple[Tried, ...] = ()  # name and agreed share of each start, in order
+    # what was subtracted from the rows of both clouds where the pool grew; None where it grew on the clouds as given
     means: Means | None = None
-    anchored: bool = False
+    anchored: bool = False  # whether it is of the map of outside anchors, to which final maps are fitted too
 
     @property
     def outlier_seeds(self) -> np.ndarray:
@@ -100,7 +93,7 @@ def best_pool(
     *,
     options: SpanOptions = DEFAULT_OPTIONS,
     listener: RoundListener | None = None,
-    attempt_listener: AttemptListener | None = None,
+    attempt_listener: AttemptListener = lambda attempt: None,
 ) -> Bootstrap:
     """Grow from the given anchors (None: from nothing) and, where that fails, from others: the pool that agrees most.
 
@@ -127,7 +120,9 @@ def best_pool(
         if rated.anchored and not rated.converged:
             continue  # anchors of another kind: what they align may still grow
         if rated.converged and not rated.anchored:
-            rated = _centred(attempt, anchors, rated)
+            moved = centred_on_pool(attempt)
+            again = rated if moved is attempt else _rated(moved, anchors)
+            rated = again if again.converged else rated
         tried.append((attempt.name, rated.share))
         if best is None or (rated.converged, rated.share) > (best.converged, best.share):
             best = rated
@@ -143,21 +138,10 @@ def _is_enough(search: Search, best: Bootstrap, tried: list[Tried]) -> bool:
         return True  # no start can fit a map to so few rows
     if not best.converged:
         return False
-    if best.anchored or not best.mark:
-        return True
     last, _ = tried[-1]
-    if last == FROM_NOTHING or len(tried) >= COMPARED_STARTS:
+    if best.anchored or not best.mark or last == FROM_NOTHING or len(tried) >= COMPARED_STARTS:
         return True
     return search.clouds.large or best.share >= search.clear
-
-
-def _centred(attempt: Attempt, anchors: Anchors | None, rated: Bootstrap) -> Bootstrap:
-    """The same where the clouds are centred on the links of the pool, if that moves their means."""
-    moved = centred_on_pool(attempt)
-    if moved is attempt:
-        return rated
-    again = _rated(moved, anchors)
-    return again if again.converged else rated
 
 
 def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
@@ -185,42 +169,44 @@ def _wrong_seeds(search: Search, anchors: Anchors, pool: Pool) -> np.ndarray:
 
     None is where fewer others are left than were given: if all that is shared was given, the others are all wrong.
     """
-    clouds = search.clouds
     links = pool.pairs[sharing_no_row(pool.pairs, anchors.rows)]
     if len(links) < len(anchors.rows):
         return np.zeros(len(anchors))
-    seen_from = clouds.vectors(links[:OUTLIER_ANCHORS])
-    sample = partial(clouds.sample, rng=search.rng)
-    as_here = anchors if search.moved is None else anchors_on(clouds, anchors)
-    given = as_here.left, as_here.right
-    return find_outlier_seeds(given, seen_from, sample, clouds.ridge)
+    as_here = anchors if search.moved is None else anchors_on(search.clouds, anchors)
+    return outliers(_shares_nearer(search, links, (as_here.left, as_here.right)))
+
+
+def _shares_nearer(search: Search, links: np.ndarray, pairs: Sides) -> np.ndarray:
+    """The share of either cloud that is nearer to each pair than its partner, as seen from the best of the links."""
+    clouds = search.clouds
+    projections = span_projections(clouds.vectors(links[:OUTLIER_ANCHORS]), clouds.ridge)
+    signatures = both(projected, _sampled(search, OUTLIER_SAMPLE), projections)
+    return shares_nearer(signatures, pairs, projections)
 
 
 def attempts(search: Search, anchors: Anchors | None) -> Iterator[Attempt]:
     """Pools from one start after another, each made only when it is asked for."""
-    if anchors is not None:
-        yield from _from_anchors(search, anchors)
-    elif search.options.fallbacks:
-        yield _searched(search, None)
-
-
-def _from_anchors(search: Search, anchors: Anchors) -> Iterator[Attempt]:
     clouds, fallbacks = search.clouds, search.options.fallbacks
-    by_their_map = mapped(search, anchors)
-    if by_their_map is not None:
-        yield by_their_map
+    if anchors is None:
+        if fallbacks:
+            yield _searched(search, None)
+        return
+    is_held = not clouds.large and max(clouds.n_a, clouds.n_b) <= HELD_ROWS  # all rows of both clouds at once
+    if anchors.outside and len(anchors) >= MIN_MAPPED_ANCHORS and is_held:
+        yield _mapped(search, anchors)
     all_asked_too = max(clouds.n_a, clouds.n_b) <= ASKED_IN_FULL
     if clouds.large and fallbacks:
         # Among very many rows a few given pairs place none, but they do align the clouds.
         aligned = _aligned(search, anchors)
-        yield aligned if all_asked_too else _vouched(aligned, anchors, partial(_pool_pairs, _aligned))
+        yield aligned if all_asked_too else _vouched(aligned, anchors, lambda *half: _aligned(*half).pool.pairs)
     yield _given(search, anchors)
     if not fallbacks:
         return
     if clouds.large and all_asked_too:
         in_full = replace(anchors, name=f"{anchors.name}, all rows asked")
-        yield _vouched(_given(search.in_full(), in_full), in_full, partial(_pool_pairs, _given))
-    if _are_held(clouds) and len(anchors.rows):
+        asked = _given(replace(search, clouds=clouds.in_full()), in_full)
+        yield _vouched(asked, in_full, lambda *half: _given(*half).pool.pairs)
+    if is_held and clouds.extent_of_all >= MIN_POOL and len(anchors.rows):
         yield from _softly(search, anchors)
         moved = _centred_on_anchors(search, anchors)
         if moved is not None:
@@ -241,13 +227,6 @@ def _centred_on_anchors(search: Search, anchors: Anchors) -> tuple[Search, Ancho
     return there, replace(moved, name=f"{anchors.name}, centred on them")
 
 
-def _are_held(clouds: CloudPair) -> bool:
-    """Whether all rows of both clouds can be held at once, and are enough to judge links between them."""
-    if clouds.large or clouds.extent_of_all < MIN_POOL:
-        return False
-    return max(clouds.n_a, clouds.n_b) <= HELD_ROWS
-
-
 def _given(search: Search, anchors: Anchors) -> Attempt:
     """A pool from the anchors as they are."""
     search.begin(anchors.name)
@@ -257,13 +236,11 @@ def _given(search: Search, anchors: Anchors) -> Attempt:
 
 def _softly(search: Search, anchors: Anchors) -> Iterator[Attempt]:
     """A pool from the mutual neighbours of two clouds that were brought together softly; none in few dimensions."""
-    clouds = search.clouds
-    if clouds.dimension < SOFT_MIN_DIMENSION:
+    if search.clouds.dimension < SOFT_MIN_DIMENSION:
         return
     name = f"{anchors.name}, softly"
     search.begin(name)
-    pairs = _soft_pairs(search, anchors)
-    pool = search.grow(guessed(clouds, pairs), search.seeded)
+    pool = search.grow(guessed(search.clouds, _soft_pairs(search, anchors)), search.seeded)
     yield _vouched(Attempt(name, pool, search), anchors, _soft_pairs)
 
 
@@ -282,40 +259,35 @@ def _come_back(search: Search, anchors: Anchors, pairs_from: Callable[[Search, A
     """
     if len(anchors.rows) < MIN_COMING_BACK:
         return False
-    clouds, rng = search.clouds, search.rng
-    order = rng.permutation(len(anchors))
+    order = search.rng.permutation(len(anchors))
     shares = np.ones(len(anchors))
     for held_out, others in ((order[::2], order[1::2]), (order[1::2], order[::2])):
         pairs = pairs_from(search, anchors.subset(others))
-        links = pairs[sharing_no_row(pairs, anchors.rows)][:OUTLIER_ANCHORS]
-        if len(links) < MIN_POOL:
-            continue
-        projections = span_projections(clouds.vectors(links), clouds.ridge)
-        signatures = both(projected, _sampled(clouds, OUTLIER_SAMPLE, rng), projections)
-        ends = anchors.left[held_out], anchors.right[held_out]
-        shares[held_out] = shares_nearer(signatures, ends, projections)
+        links = pairs[sharing_no_row(pairs, anchors.rows)]
+        if len(links) >= MIN_POOL:
+            ends = anchors.left[held_out], anchors.right[held_out]
+            shares[held_out] = _shares_nearer(search, links, ends)
     return bool(np.mean(shares <= NEAR_SHARE) >= MIN_SEED_RECOVERY)
 
 
 def _soft_pairs(search: Search, anchors: Anchors) -> np.ndarray:
     """Mutual neighbours (p, 2) of rows of A and of B, grown softly from given ones, the smaller cloud first."""
-    clouds, given = search.clouds, anchors.rows
-    grow = partial(grow_softly, rng=search.rng, listener=search.listener)
-    a, b = clouds.all_rows("a"), clouds.all_rows("b")
-    if clouds.n_a <= clouds.n_b:
-        pairs, _ = grow(a, b, given)
+    a, b = search.clouds.all_rows("a"), search.clouds.all_rows("b")
+    if len(a) <= len(b):
+        pairs, _ = grow_softly(a, b, anchors.rows, search.rng, listener=search.listener)
         return pairs
-    pairs, _ = grow(b, a, given[:, ::-1])
+    pairs, _ = grow_softly(b, a, anchors.rows[:, ::-1], search.rng, listener=search.listener)
     return pairs[:, ::-1]
 
 
 def _searched(search: Search, anchors: Anchors | None) -> Attempt:
     """A pool from clouds that were aligned from many beginnings, with the anchors in every cross-covariance."""
-    name = FROM_NOTHING if anchors is None else f"{anchors.name}, searched"
-    search.begin("no seeds, searching" if anchors is None else name)
-    sampled = _sampled(search.clouds, SEARCHED_ROWS, search.rng)
-    given = None if anchors is None else (anchors.left, anchors.right)
-    projections = searched(sampled, search.rng, search.listener, given)
+    name, told, given = FROM_NOTHING, "no seeds, searching", None
+    if anchors is not None:
+        name = told = f"{anchors.name}, searched"
+        given = anchors.left, anchors.right
+    search.begin(told)
+    projections = searched(_sampled(search, SEARCHED_ROWS), search.rng, search.listener, given)
     return Attempt(name, grown_along(search, projections, search.seeded), search, searched=True)
 
 
@@ -324,21 +296,69 @@ def _aligned(search: Search, anchors: Anchors) -> Attempt:
 
     The directions are found on a sample of the rows: they are the same for all.
     """
-    clouds, rng = search.clouds, search.rng
+    clouds, (usual, of_large) = search.clouds, ALIGNMENT_ROUNDS
     name = f"{anchors.name}, aligned"
     search.begin(name)
-    sampled = _sampled(clouds, MAX_ALIGNED, rng)
+    sampled = _sampled(search, MAX_ALIGNED)
     hints = both(projected, sampled, span_projections((anchors.left, anchors.right), clouds.ridge))
-    usual, of_large = ALIGNMENT_ROUNDS
     rounds = of_large if clouds.large else usual
-    along = align(sampled, hints, rng, clouds.matched, rounds, search.listener)
-    return Attempt(name, grown_along(search, along), search)
+    along = align(sampled, hints, search.rng, clouds.matched, rounds, search.listener)
+    return Attempt(name, grown_along(search, along, search.options.schedule), search)
 
 
-def _pool_pairs(start: Callable[[Search, Anchors], Attempt], search: Search, anchors: Anchors) -> np.ndarray:
-    """The pairs (p, 2) of the pool of one start from these anchors."""
-    return start(search, anchors).pool.pairs
-
-
-def _sampled(clouds: CloudPair, most: int, rng: np.random.Generator) -> Sides:
+def _sampled(search: Search, most: int) -> Sides:
+    """At most so many rows of either cloud."""
+    clouds, rng = search.clouds, search.rng
     return clouds.sample("a", most, rng), clouds.sample("b", most, rng)
+
+
+# Many outside anchors: the map is theirs, and how much is shared shows by them too. A hundred pairs or more that both
+# models embedded fit a better map than a few hundred rows can grow to. How many rows of the smaller cloud have a
+# partner follows from how clearly each sees its nearest row: anchors whose partner is put among the rows show how it
+# looks where there is a partner, and the same anchors without it how it looks where there is none.
+
+
+def _mapped(search: Search, anchors: Anchors) -> Attempt:
+    """The best mutual neighbours along the map of the anchors, as many as seem to be shared."""
+    clouds, name = search.clouds, f"{anchors.name}, mapped"
+    search.begin(name)
+    smaller = min(clouds.n_a, clouds.n_b)
+    agreed = round(shared_share(clouds, anchors) * smaller)
+    pairs, score = clouds.propose(joined_projections(anchors.left, anchors.right))
+    best = np.argsort(-score, kind="stable")[: max(MIN_POOL, agreed)]
+    history = ((len(best), agreed),)
+    pool = Pool(pairs[best], np.ones(len(best)), score[best], agreed, views=1, extent=smaller, history=history)
+    return Attempt(name, pool, search, mark=MAPPED_MARK)
+
+
+def shared_share(clouds: CloudPair, anchors: Anchors) -> float:
+    """The share of the smaller cloud that has a partner in the other, by anchors that are left out of the map."""
+    few, many = clouds.all_rows("a"), clouds.all_rows("b")
+    in_few, in_many = anchors.left, anchors.right
+    if len(few) > len(many):
+        few, many, in_few, in_many = many, few, in_many, in_few
+    half = np.arange(len(anchors)) % 2 == 0
+    shares = []
+    for fitted in (half, ~half):
+        of_few, of_many = joined_projections(in_few[fitted], in_many[fitted])
+        seen, queries = projected(many, of_many), projected(in_few[~fitted], of_few)
+        to_partners = np.einsum("ij,ij->i", queries, projected(in_many[~fitted], of_many))
+        without, with_partner = _clearness(queries, seen), _clearness(queries, seen, to_partners)
+        # what most of those with a partner reach, and fewest of those without: where the two shares differ most
+        bounds = np.sort(np.concatenate([with_partner, without]))
+        below, below_with = (np.searchsorted(np.sort(each), bounds) / len(each) for each in (without, with_partner))
+        bound = bounds[np.argmax(below - below_with)]
+        of_rows = _clearness(projected(few, of_few), seen)
+        right, wrong, found = (float((each >= bound).mean()) for each in (with_partner, without, of_rows))
+        shares.append(np.clip((found - wrong) / max(right - wrong, 1e-9), 0.0, 1.0))
+    return float(np.mean(shares))
+
+
+def _clearness(queries: np.ndarray, rows: np.ndarray, to_partners: np.ndarray | None = None) -> np.ndarray:
+    """By how much the nearest row is nearer than the next ones, (q,); to_partners: cosines (q,) of one row more."""
+    near = largest_values(queries @ rows.T, MAPPED_NEIGHBOURS)
+    if to_partners is not None:
+        near = np.column_stack([near, to_partners])
+    descending = np.sort(near, axis=1)[:, ::-1]
+    nearest, next_ones = descending[:, 0], descending[:, 1:]
+    return nearest - next_ones.mean(axis=1)
