@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veclink.data.agreement import ColumnMatches
 from veclink.data.collection import Collection
 from veclink.geometry.clouds import prepare
-from veclink.linkers.anchors import MAX_FROM_COLUMN, anchors_from_column, anchors_from_pairs, anchors_from_vectors
+from veclink.linkers.anchors import MAX_FROM_COLUMN, anchors_from_pairs, anchors_from_vectors, anchors_in_doubt
 
 
 def collection(n: int, ids: list | None = None, d: int = 4, seed: int = 0) -> Collection:
@@ -46,8 +45,7 @@ def test_anchors_of_a_column_are_a_part_that_is_drawn_the_same_way_and_may_be_wr
     n = MAX_FROM_COLUMN + 50
     cloud = prepare(collection(n))
     pairs = np.stack([np.arange(n)] * 2, axis=1)
-    matches = ColumnMatches(("title", "title"), pairs)
-    found = anchors_from_column(cloud, cloud, matches, 0)
+    found = anchors_in_doubt(cloud, cloud, pairs, 0, name="equal titles")
     assert len(found) == MAX_FROM_COLUMN and not found.trusted and found.name == "equal titles"
-    assert np.array_equal(found.pairs, anchors_from_column(cloud, cloud, matches, 0).pairs)
-    assert not np.array_equal(found.pairs, anchors_from_column(cloud, cloud, matches, 1).pairs)
+    assert np.array_equal(found.pairs, anchors_in_doubt(cloud, cloud, pairs, 0).pairs)
+    assert not np.array_equal(found.pairs, anchors_in_doubt(cloud, cloud, pairs, 1).pairs)

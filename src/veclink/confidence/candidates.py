@@ -142,13 +142,14 @@ def crossfit(
     fold_a, fold_b = np.full(clouds.n_a, -1), np.full(clouds.n_b, -1)
     fold_a[pool[:, 0]] = of_link
     fold_b[pool[:, 1]] = of_link
-    anchors = _anchors(clouds, pool, np.ones(len(pool)) if weights is None else weights, outside)
+    is_large = max(clouds.n_a, clouds.n_b) > FULL_FOLDS
+    anchors = _anchors(clouds, pool, np.ones(len(pool)) if weights is None else weights, outside, is_large)
     of_anchor = np.r_[of_link, np.full(len(anchors) - len(pool), -1)]
     left_out = range(folds) if folds > 1 else [folds]  # no link is in the fold that one map is fitted without
     single = [anchors.fitted(np.flatnonzero(of_anchor != fold)) for fold in left_out]
     maps = [side_by_side(of_fold) for of_fold in single]
     keys, densities, whole = [], [], None
-    if _is_large(clouds):
+    if is_large:
         whole = side_by_side(anchors.fitted(np.arange(len(anchors))))
         matches = (one_pass or clouds.matches)(whole, BEST_LISTED)
         keys.append(_listed(matches, slice(None), slice(None), clouds.n_b))
@@ -213,7 +214,9 @@ def scored_candidates(
     )
 
 
-def _anchors(clouds: CloudPair, pool: np.ndarray, weights: np.ndarray, outside: Sides | None) -> PooledAnchors:
+def _anchors(
+    clouds: CloudPair, pool: np.ndarray, weights: np.ndarray, outside: Sides | None, is_large: bool
+) -> PooledAnchors:
     """The vectors of a pool's links, and after them those of outside anchors: what all maps are fitted to."""
     left, right = clouds.a.take(pool[:, 0]), clouds.b.take(pool[:, 1])
     if outside is not None:
@@ -221,13 +224,9 @@ def _anchors(clouds: CloudPair, pool: np.ndarray, weights: np.ndarray, outside: 
         right = concat([right, asarray(outside[1], right)])
         weights = np.r_[weights, np.ones(len(outside[0]))]
     rules = rules_of(weights)
-    if _is_large(clouds):  # joined maps make a pass as many times as long: the first alone is fitted
+    if is_large:  # joined maps make a pass as many times as long: the first alone is fitted
         return PooledAnchors(left, right, weights, rules[:1], DIRECTIONS_OF_LARGE)
     return PooledAnchors(left, right, weights, rules, MAX_DIRECTIONS)
-
-
-def _is_large(clouds: CloudPair) -> bool:
-    return max(clouds.n_a, clouds.n_b) > FULL_FOLDS
 
 
 def _listed(matches: Matches, rows_a: np.ndarray | slice, rows_b: np.ndarray | slice, n_b: int) -> np.ndarray:

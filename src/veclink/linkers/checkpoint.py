@@ -57,6 +57,9 @@ class Checkpoint:
         held: dict[str, Any] = {"_header": np.array(header), **arrays}
         with written_whole(self._path(stage)) as path:
             np.savez(path, **held)
+        if stage != UNFINISHED:  # the stage that an unfinished pass was part of is done
+            with suppress(OSError):
+                self._path(UNFINISHED).unlink()
 
     def load(self, stage: str, rng: np.random.Generator) -> Packed | None:
         """What was kept of a stage, the generator set to its state after it; None where there is nothing of use."""
@@ -77,15 +80,6 @@ class Checkpoint:
         for path in self.folder.glob(f"veclink-{self.name}-*"):
             with suppress(OSError):
                 path.unlink()
-
-    def unfinished(self, told: Callable[[int, int], None] | None = None) -> UnfinishedPass:
-        """Where the final pass keeps what it has so far; `told` hears of (rows done, rows)."""
-        return UnfinishedPass(self, told)
-
-    def forget_unfinished(self) -> None:
-        """Remove an unfinished pass: the stage that it was part of is done."""
-        with suppress(OSError):
-            self._path(UNFINISHED).unlink()
 
     def _path(self, stage: str) -> Path:
         return self.folder / f"veclink-{self.name}-{stage}.npz"
@@ -119,8 +113,7 @@ class UnfinishedPass:
 def _seal(said: str, arrays: State) -> str:
     """A digest of all that a file holds: one that was changed since, though it can be read, is not gone on from."""
     names = sorted(arrays)
-    values = [np.asarray(arrays[name]) for name in names]
-    return digest(said, names, *values)
+    return digest(said, names, *(np.asarray(arrays[name]) for name in names))
 
 
 def fingerprint(a: Cloud, b: Cloud, anchors: Anchors | None, options: dict[str, Any]) -> str:
@@ -148,7 +141,7 @@ class Watch:
 
     def unfinished(self, told: Callable[[int, int], None]) -> UnfinishedPass | None:
         """Where a pass over all rows keeps what it has so far; `told` hears of (rows done, rows)."""
-        return None if self.checkpoint is None else self.checkpoint.unfinished(told)
+        return None if self.checkpoint is None else UnfinishedPass(self.checkpoint, told)
 
     def load(self, stage: str, rng: np.random.Generator) -> Packed | None:
         """What was kept of a stage, the generator set to its state after it."""
@@ -158,7 +151,6 @@ class Watch:
         """Keep a stage, and the state of the generator after it."""
         if self.checkpoint is not None:
             self.checkpoint.save(stage, rng, *packed)
-            self.checkpoint.forget_unfinished()
 
 
 NOBODY = Watch()

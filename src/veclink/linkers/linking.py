@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veclink.backends import CloudPair, chosen_device, look_on, machines_at, placed_clouds
+from veclink.backends import CloudPair, Projections, QuerySample, chosen_device, look_on, machines_at, placed_clouds
 from veclink.data.agreement import ColumnMatches, match_column, most_matches
 from veclink.data.collection import Collection
 from veclink.data.links import Links
@@ -19,22 +19,21 @@ from veclink.data.summary import NOT_LINKABLE
 from veclink.data.words import Reason
 from veclink.errors import InputError, named, plural
 from veclink.geometry.clouds import Cloud, prepare
+from veclink.geometry.signatures import distances, kernel_hash, kernel_width
 from veclink.linkers.anchors import (
     Anchors,
-    anchors_from_column,
-    anchors_from_links,
     anchors_from_pairs,
     anchors_from_vectors,
+    anchors_in_doubt,
     no_pairs,
 )
 from veclink.linkers.checkpoint import Checkpoint, Watch, fingerprint
 from veclink.linkers.copies import Grouped, grouped
-from veclink.linkers.geh.linker import geh
-from veclink.linkers.options import OPTIONS, Options, SpanOptions, differing, options_of, plain
+from veclink.linkers.options import OPTIONS, GehOptions, Options, SpanOptions, differing, options_of, plain
 from veclink.linkers.result import Decision, links_of
 from veclink.linkers.span.constants import MIN_POOL
-from veclink.linkers.span.kernel_clouds import kernel_clouds
 from veclink.linkers.span.linker import span
+from veclink.matching import match
 from veclink.matching.cpu import is_compiled
 from veclink.progress import COMPILING, Progress, ProgressListener, heard, shows_progress
 from veclink.stores.opening import open_collection
@@ -127,8 +126,7 @@ def link(
     """
     progress = heard(progress)
     began = time.perf_counter()
-    _check_call(method, random_state, cluster)
-    _check_start(method, (seeds, anchors), (seeds_by, continued))
+    _check_call(method, random_state, cluster, (seeds, anchors), (seeds_by, continued))
     chosen = options_of(method, options, keywords)
     told = {"random_state": random_state, **(plain(keywords) or differing(chosen))}
     place = chosen_device(device)
@@ -146,15 +144,19 @@ def link(
         clouds = prepare(left, side="A", **asked), prepare(right, side="B", **asked)
         zero_a, zero_b = (len(cloud.collection) - len(cloud) for cloud in clouds)
         left_out = [Reason("zero_rows", a=zero_a, b=zero_b)] if zero_a or zero_b else []
-        groups, many = _grouped(*clouds, chosen), isinstance(chosen, SpanOptions) and not chosen.one_to_one
+        groups = grouped(*clouds) if isinstance(chosen, SpanOptions) and chosen.group_copies else None
+        many = isinstance(chosen, SpanOptions) and not chosen.one_to_one
         copies = (0, 0) if groups is None else groups.copies
-        if groups is not None:
+        if groups is not None and any(copies):
             clouds = groups.clouds
             left_out.insert(0, Reason("copies", a=copies[0], b=copies[1], linked=many))
+        else:
+            groups = None
         given = _start(clouds, groups, random_state, known, matches, earlier, anchors)
         name = "" if checkpoint is None else fingerprint(*clouds, given, {"method": method, "device": place, **told})
         watch = Watch(progress, None if checkpoint is None else Checkpoint(checkpoint, name))
-        _tell_of_compiling(place, progress)
+        if progress is not None and place == "cpu" and not is_compiled():
+            progress(Progress(0, None, 0, None, COMPILING))
         found = _decided(chosen, clouds, given, watch, place, memory, random_state, machines)
         if watch.checkpoint is not None:
             watch.checkpoint.clear()
@@ -171,27 +173,23 @@ def link(
     return links_of(found, *clouds, groups if many else None, told, began, **about)
 
 
-def _tell_of_compiling(device: str, progress: ProgressListener | None) -> None:
-    if progress is not None and device == "cpu" and not is_compiled():
-        progress(Progress(0, None, 0, None, COMPILING))
+def _check_call(
+    method: str, random_state: int, cluster: str | None, believed: tuple[Any, Any], doubted: tuple[Any, Any]
+) -> None:
+    """Refuse what the method cannot do: several starts, and for GEH none or one that it must not believe.
 
-
-def _check_call(method: str, random_state: int, cluster: str | None) -> None:
+    believed: seeds and anchors; doubted: a column and earlier links.
+    """
     if method not in METHODS:
         raise InputError(f"The method {method!r} is unknown; it is one of {named(METHODS)}.")
     if not isinstance(random_state, (int, np.integer)) or random_state < 0:
         raise InputError(f"The random state is {random_state!r}; it is a whole number from 0.")
     if method == "geh" and cluster is not None:
         raise InputError("Method 'geh' runs on one machine; leave out the cluster, or use method 'span'.")
-
-
-def _check_start(method: str, believed: tuple[Any, Any], doubted: tuple[Any, Any]) -> None:
-    """Refuse several starts, and for GEH none or one that it must not believe. believed: seeds and anchors."""
-    starts, may_be_wrong = ([each for each in several if each is not None] for several in (believed, doubted))
-    if len(starts) + len(may_be_wrong) > 1:
+    if sum(start is not None for start in (*believed, *doubted)) > 1:
         told = "Of seeds, a column, anchors and earlier links several were given; a run starts from one of them."
         raise InputError(told)
-    if method == "geh" and not starts:
+    if method == "geh" and all(start is None for start in believed):
         raise InputError(
             "Method 'geh' starts from seeds or anchors and believes them, and those of a column or of earlier links "
             "may be wrong; method 'span' starts from those too, and from nothing."
@@ -232,14 +230,6 @@ def _rows_now(rows: np.ndarray, ids: np.ndarray | None, size: int, collection: C
     return np.array([place.get(key, -1) for key in ids.tolist()], np.int64)
 
 
-def _grouped(a: Cloud, b: Cloud, options: Options) -> Grouped | None:
-    """The clouds without their copies; None where there are none, or where they are to stay."""
-    if not isinstance(options, SpanOptions) or not options.group_copies:
-        return None
-    groups = grouped(a, b)
-    return groups if any(groups.copies) else None
-
-
 def _start(
     clouds: tuple[Cloud, Cloud],
     groups: Grouped | None,
@@ -251,10 +241,10 @@ def _start(
 ) -> Anchors | None:
     """What was given, in the geometry of the clouds, copies by the rows that stand for them; None for nothing."""
     if earlier is not None:
-        return anchors_from_links(*clouds, earlier, random_state)
+        return anchors_in_doubt(*clouds, earlier, random_state, name="earlier links", marked=False)
     if matches is not None:
         pairs = matches.pairs if groups is None else groups.seeds(matches.pairs)
-        return anchors_from_column(*clouds, replace(matches, pairs=pairs), random_state)
+        return anchors_in_doubt(*clouds, pairs, random_state, name=f"equal {matches.name}", by_column=True)
     if seeds is not None:
         return anchors_from_pairs(*clouds, seeds if groups is None else groups.seeds(seeds))
     if anchors is None:
@@ -276,17 +266,42 @@ def _decided(
 ) -> Decision:
     """What the method finds."""
     if not isinstance(options, SpanOptions):
-        assert anchors is not None, "_check_start asks for them"
+        from veclink.linkers.geh.linker import geh
+
+        assert anchors is not None, "_check_call asks for them"
         asked: dict[str, Any] = {"memory": memory, "device": device, "random_state": random_state, "watch": watch}
         return geh(*clouds, anchors, options, **asked).decided(len(anchors))
     if options.signature == "kernel":
-        placed: CloudPair = kernel_clouds(*clouds, options, device)
+        a, b = clouds
+        placed: CloudPair = KernelCloudPair(a.dense(), b.dense(), ridge=options.ridge, k=options.k, device=device)
+        if placed.large:  # every view looks at all rows
+            raise InputError("The kernel signature is for small collections; use signature='span' for this many rows.")
     else:
         placed = placed_clouds(*clouds, device, memory, k=options.k, ridge=options.ridge, cluster=cluster)
     if anchors is not None and anchors.pairs is not None:
         left, right = placed.vectors(anchors.pairs)  # to the last bit as the device has them
         anchors = replace(anchors, left=left, right=right)
     return span(placed, anchors, options, random_state=random_state, watch=watch)
+
+
+class KernelCloudPair(CloudPair):
+    """Two clouds in memory whose views compare rows by the paper's kernel hash.
+
+    It is what the span signature is measured against.
+    """
+
+    def span_projections(self, left: np.ndarray, right: np.ndarray) -> Projections:
+        """The anchors themselves: a kernel hash projects on nothing."""
+        return left, right
+
+    def propose(self, axes: Projections, sample: QuerySample | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Mutual csls neighbours by the kernel hashes from paired anchor vectors, and their csls."""
+        hashes = []
+        for side, anchors in zip("ab", axes, strict=True):
+            r = distances(self.all_rows(side), anchors)
+            spaced = r[:: max(1, len(r) // GehOptions.width_rows)][: GehOptions.width_rows]
+            hashes.append(kernel_hash(r, kernel_width(spaced)))
+        return match(hashes[0], hashes[1], k=self.k, memory=self.memory, device=self.device).mutual()
 
 
 def _with_hint(why: list[Reason], a: Collection, b: Collection) -> list[Reason]:

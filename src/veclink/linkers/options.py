@@ -42,11 +42,11 @@ class GrowthSchedule:
     def __post_init__(self) -> None:
         for name in ("rounds", "views", "anchors"):
             _check_count(name, getattr(self, name))
-        _check_number("factor", self.factor, least=1.0)
         _check_count("least", self.least, least=0)
         for name in ("votes", "held", "seeds_left_out", "settled"):
-            _check_number(name, getattr(self, name), least=0.0, most=1.0)
-        _check_number("settled_factor", self.settled_factor, least=1.0)
+            _check_number(name, getattr(self, name), most=1.0)
+        for name in ("factor", "settled_factor"):
+            _check_number(name, getattr(self, name), least=1.0)
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,11 @@ class SpanOptions:
         _check_count("k", self.k)
         if self.refits is not None:
             _check_count("refits", self.refits, least=0)
-        _check_number("ridge", self.ridge, least=0.0)
+        _check_number("ridge", self.ridge)
         if isinstance(self.schedule, Mapping):
             # As links note it down: what was told once can be told again.
-            object.__setattr__(self, "schedule", _schedule_of(self.schedule))
+            _check_known("A growth schedule", GrowthSchedule, self.schedule)
+            object.__setattr__(self, "schedule", GrowthSchedule(**self.schedule))
         if not isinstance(self.schedule, GrowthSchedule):
             raise InputError(f"The option schedule is {self.schedule!r}; give a GrowthSchedule.")
         if self.signature == "kernel" and self.fallbacks:
@@ -185,8 +186,8 @@ class GehOptions:
 
     def __post_init__(self) -> None:
         _check_types(self)
-        _check_number("growth", self.growth, least=0.0)
-        _check_number("share", self.share, above=0.0, most=1.0)
+        _check_number("growth", self.growth)
+        _check_number("share", self.share, most=1.0, above=True)
         for name in ("k", "width_rows", "neighbours", "max_iterations"):
             _check_count(name, getattr(self, name))
         _check_count("links_per_view", self.links_per_view, least=0)
@@ -236,11 +237,6 @@ def plain(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _schedule_of(values: Mapping[str, Any]) -> GrowthSchedule:
-    _check_known("A growth schedule", GrowthSchedule, values)
-    return GrowthSchedule(**values)
-
-
 def _check_known(owner: str, kind: type[Options] | type[GrowthSchedule], given: Mapping[str, Any]) -> None:
     known = [each.name for each in fields(kind)]
     unknown = [name for name in given if name not in known]
@@ -269,19 +265,9 @@ def _check_count(name: str, value: Any, least: int = 1) -> None:
         raise InputError(f"The option {name} is {value!r}; it is a whole number from {least}.")
 
 
-def _check_number(
-    name: str, value: Any, *, least: float | None = None, above: float | None = None, most: float | None = None
-) -> None:
+def _check_number(name: str, value: Any, least: float = 0.0, most: float = np.inf, *, above: bool = False) -> None:
+    """above: more than the least is asked for."""
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    limits = []
-    if least is not None:
-        limits.append(f"at least {least:g}")
-        number = number and value >= least
-    if above is not None:
-        limits.append(f"more than {above:g}")
-        number = number and value > above
-    if most is not None:
-        limits.append(f"at most {most:g}")
-        number = number and value <= most
-    if not number:
-        raise InputError(f"The option {name} is {value!r}; it is a number {' and '.join(limits)}.")
+    if not number or not least <= value <= most or (above and value == least):
+        lower, upper = "more than" if above else "at least", f" and at most {most:g}" if most < np.inf else ""
+        raise InputError(f"The option {name} is {value!r}; it is a number {lower} {least:g}{upper}.")

@@ -59,7 +59,11 @@ def links_of(
     **known
         What else the summary says.
     """
-    evidence = {name: _source_rows(name, column, a, b) for name, column in found.evidence.items()}
+    evidence = dict(found.evidence)
+    for name, column in evidence.items():
+        if name.endswith(("_a", "_b")) and not name.startswith("rank"):  # rows of a cloud become those of a collection
+            rows = (a if name.endswith("_a") else b).rows
+            evidence[name] = np.where(column >= 0, rows[np.maximum(column, 0)], -1)
     pairs, probability, kept = _rows(found.pairs, a, b), found.probability, found.kept
     if groups is not None:
         pairs, source = groups.expanded(pairs)
@@ -137,11 +141,3 @@ def _estimates(found: Decision, sizes: tuple[int, int], copies: tuple[int, int])
     more = min(np.add(sizes, copies)) - min(sizes)
     overlap = {"overlap": found.overlap, "overlap_range": (least, float(most + more))}
     return {"precision": precision, "recall": recall, **overlap, **caution}
-
-
-def _source_rows(name: str, values: np.ndarray, a: Cloud, b: Cloud) -> np.ndarray:
-    """Columns that name rows of a cloud, as rows of the collection."""
-    if not name.endswith(("_a", "_b")) or name.startswith("rank"):
-        return values
-    rows = (a if name.endswith("_a") else b).rows
-    return np.where(values >= 0, rows[np.maximum(values, 0)], -1)

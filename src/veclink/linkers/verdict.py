@@ -34,28 +34,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class SeedCheck:
-    """How the given pairs fared.
+    """How the given pairs fared."""
 
-    Attributes
-    ----------
-    given : int
-        How many there were.
-    recovered : float, optional
-        Share of them that are mutual candidates under maps fitted without them; None without any.
-    wrong : ndarray of shape (w,)
-        How sure it is of each that looks wrong that it is.
-    """
-
-    given: int
-    recovered: float | None
-    wrong: np.ndarray
-
-    def vouches(self, dimension: int) -> bool:
-        """Whether enough of them come out as links again to vouch for a small overlap."""
-        if self.recovered is None:
-            return False
-        enough = self.given >= MIN_SEEDS_TO_VOUCH and self.recovered >= MIN_SEED_RECOVERY
-        return enough and dimension >= MIN_DIM_FOR_SEED_CHECK
+    given: int  # how many there were
+    recovered: float | None  # share of them that are mutual candidates under maps fitted without them; None without any
+    wrong: np.ndarray  # (w,) how sure it is of each that looks wrong that it is
 
     def why(self) -> list[Reason]:
         """What a person is told about them."""
@@ -95,7 +78,9 @@ def span_verdict(bootstrap: Bootstrap, overlap: float, *, smaller: int, dimensio
         return Verdict(LINKABLE, tuple(why))
     if shared >= least and not borne_out:
         return Verdict(DOUBTFUL, (*why, Reason("more_proposed_than_shared")))
-    if seeds.vouches(dimension) or shared >= least:
+    # whether enough of the given pairs come out as links again to vouch for a small overlap
+    vouched = seeds.given >= MIN_SEEDS_TO_VOUCH and (seeds.recovered or 0.0) >= MIN_SEED_RECOVERY
+    if shared >= least or (vouched and dimension >= MIN_DIM_FOR_SEED_CHECK):
         return Verdict(DOUBTFUL, (*why, Reason("few_shared")))
     why.append(Reason("as_many_by_chance", overlap=overlap, share=shared))
     if from_nothing:  # where it grew from given pairs or anchors, more of them would change nothing

@@ -129,7 +129,8 @@ def geh(
     while not growing.finished:
         growing.advance(rng)
         watch.save("growth", rng, growing.pack())
-        watch.tell(growing.progress())
+        mean = float(growing.confidence.mean()) if len(growing.confidence) else None
+        watch.tell(Progress(len(growing.history), growing.most, growing.history[-1].links, mean, "growing"))
     return growing.result()
 
 
@@ -198,11 +199,6 @@ class Growing:
         self.looked = np.split(arrays["looked"], self.sizes[:1])
         self.pool = arrays["pool"]
         self.history = [Iteration(*each) for each in iterations]
-
-    def progress(self) -> Progress:
-        """How far it is."""
-        mean = float(self.confidence.mean()) if len(self.confidence) else None
-        return Progress(len(self.history), self.most, self.history[-1].links, mean, "growing")
 
     def result(self) -> Growth:
         """The seeds and the links, with the evidence for each."""

@@ -19,7 +19,6 @@ from veclink.geometry.signatures import JOINED_RULES, canonical_maps
 from veclink.linkers.anchors import Anchors, no_pairs
 from veclink.linkers.options import GrowthSchedule
 from veclink.linkers.span.constants import CONFIRMED_FACTOR, CONVERGED, SCORE_WEIGHT, STEADY_CHANGE, WIDENED
-from veclink.linkers.votes import Votes
 from veclink.progress import RoundListener
 
 DEFAULT_SCHEDULE = GrowthSchedule()
@@ -118,8 +117,10 @@ def draw_views(
 
     pool: (m, 2). given: anchors that stand in every view too, unless the schedule leaves some of them out.
     """
-    members, n_given = pool, 0
-    if given is not None and not given.outside:
+    members, n_given, outside = pool, 0, None
+    if given is not None and given.outside:
+        outside = given
+    elif given is not None:
         members = np.concatenate([given.rows, pool[sharing_no_row(pool, given.rows)]])
         n_given = len(given)
     left_out = schedule.seeds_left_out if n_given else 0.0
@@ -134,8 +135,8 @@ def draw_views(
             drawn = np.concatenate([rng.permutation(n_given)[: int(np.ceil((1 - left_out) * n_given))], drawn])
         some_given = (drawn < n_given).any()
         left, right = clouds.vectors(members[drawn if some_given else np.r_[np.arange(n_given), drawn]])
-        if given is not None and given.outside:
-            left, right = np.concatenate([given.left, left]), np.concatenate([given.right, right])
+        if outside is not None:
+            left, right = np.concatenate([outside.left, left]), np.concatenate([outside.right, right])
         along = clouds.span_projections(left, right)
         pairs, score = clouds.propose(along, sample)
         if out_of_bag:
@@ -178,15 +179,15 @@ def promote(views: Views, *, n_b: int, votes: float, limit: int) -> Pool:
 
     votes: the share of the views without a pair that have to propose it.
     """
-    counted, n_views = Votes(n_b), len(views.proposals)
-    pairs, scores = (np.concatenate(parts) for parts in zip(*views.proposals, strict=True))
-    counted.add(pairs, scores)
-    voters = np.full(len(counted.keys), float(n_views))
-    member = positions_of(counted.keys, pair_keys(views.members, n_b))
+    n_views = len(views.proposals)
+    proposed, scores = (np.concatenate(parts) for parts in zip(*views.proposals, strict=True))
+    keys, place, counts = np.unique(pair_keys(proposed, n_b), return_inverse=True, return_counts=True)
+    voters = np.full(len(keys), float(n_views))
+    member = positions_of(keys, pair_keys(views.members, n_b))
     voters[member >= 0] -= views.held[member[member >= 0]]
-    share = counted.counts / np.maximum(voters, 1.0)
+    share, score = counts / np.maximum(voters, 1.0), np.bincount(place, scores) / counts
     enough = share >= (votes if n_views > 1 else 0.0)
-    pairs, share, score = counted.pairs()[enough], share[enough], counted.mean_scores()[enough]
+    pairs, share, score = np.column_stack(np.divmod(keys[enough], n_b)), share[enough], score[enough]
     best = one_to_one(pairs, share + SCORE_WEIGHT * score)
     kept = best[:limit]
     return Pool(pairs[kept], share[kept], score[kept], agreed=len(best), views=n_views)

@@ -81,16 +81,7 @@ class Task:
     options: SpanOptions
     rng: np.random.Generator
     watch: Watch
-
-    @property
-    def given(self) -> np.ndarray:
-        """The given pairs of rows, (m, 2)."""
-        return no_pairs() if self.anchors is None or not self.anchors.marked else self.anchors.rows
-
-    @property
-    def smaller(self) -> int:
-        """Rows of the smaller cloud."""
-        return min(self.clouds.n_a, self.clouds.n_b)
+    given: np.ndarray  # (m, 2) the given pairs of rows
 
     def tell(self, stage: str, step: int, links: int, of: int | None = None) -> None:
         """Say how far a stage is, and how many links there are."""
@@ -134,7 +125,8 @@ def span(
     """
     if anchors is None and not options.fallbacks:
         raise InputError("Without seeds or anchors other starts have to be tried; leave fallbacks on.")
-    task = Task(clouds, anchors, options, np.random.default_rng(random_state), watch)
+    given = no_pairs() if anchors is None or not anchors.marked else anchors.rows
+    task = Task(clouds, anchors, options, np.random.default_rng(random_state), watch, given)
     state = task.kept("grown", partial(grow, task))
     bootstrap = state.bootstrap
     # How it came about, to keep with the links: links in the pool and pairs agreed on after each round; the starts that
@@ -227,8 +219,8 @@ def refit(task: Task, first: State) -> State:
     is taken, since their errors partly cancel. Clouds that are matched along one map alone are left as they are: there
     it was not measured.
     """
-    options, clouds = task.options, task.clouds
-    matched_once = max(clouds.n_a, clouds.n_b) > FULL_FOLDS
+    options, sizes = task.options, (task.clouds.n_a, task.clouds.n_b)
+    matched_once = max(sizes) > FULL_FOLDS
     judged = options.calibrated and options.crossfitted and first.calibrated.model is not None
     if matched_once or not judged or _verdict(task, first).name == NOT_LINKABLE:
         return first
@@ -247,7 +239,7 @@ def refit(task: Task, first: State) -> State:
     if state is first:
         return first
     share = float(np.exp(np.log(shares).mean()))
-    return replace(state, calibrated=recounted(state.calibrated, share, task.smaller), unaided=first)
+    return replace(state, calibrated=recounted(state.calibrated, share, min(sizes)), unaided=first)
 
 
 def decide(task: Task, state: State) -> Decision:
@@ -265,7 +257,7 @@ def decide(task: Task, state: State) -> Decision:
     kept = len(ranked.pairs)
     shown = nearby_links(state.links, task.rng) if clouds.large else state.links
     found = int(np.count_nonzero(candidates.are_mutual(state.given)))
-    shared = intervals.shared_objects(calibrated.probability, len(state.given), found, task.smaller)
+    shared = intervals.shared_objects(calibrated.probability, len(state.given), found, min(clouds.n_a, clouds.n_b))
     if options.thresholded:
         kept = intervals.best_threshold(ranked.probability, shared.value)
     right = ranked.probability[:kept].sum()
@@ -312,7 +304,7 @@ def _verdict(task: Task, state: State) -> Verdict:
     return span_verdict(
         state.bootstrap,
         state.calibrated.overlap,
-        smaller=task.smaller,
+        smaller=min(task.clouds.n_a, task.clouds.n_b),
         dimension=task.clouds.dimension,
         seeds=SeedCheck(len(given), recovered, state.bootstrap.wrong[state.bootstrap.outlier_seeds]),
     )

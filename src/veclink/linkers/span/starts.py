@@ -147,33 +147,27 @@ def _is_enough(search: Search, best: Bootstrap, tried: list[Tried]) -> bool:
 def _rated(attempt: Attempt, anchors: Anchors | None) -> Bootstrap:
     """A pool with the share of the smaller cloud that it agrees on, and the given pairs that look wrong from it.
 
-    A pool that bears out none of what it began with has found something else: its share is 0.
+    A pool that bears out none of what it began with has found something else, which a search may do: its share is 0.
     """
     search, pool = attempt.search, attempt.pool
     share = pool.agreed / pool.extent
-    rated = Bootstrap(pool, attempt.name, share, np.empty(0), search.mark)
     if attempt.mark is not None:
-        return replace(rated, mark=attempt.mark, anchored=True)
+        return Bootstrap(pool, attempt.name, share, np.empty(0), attempt.mark, anchored=True)
     mark = 0.0 if attempt.vouched else search.mark
-    wrong = rated.wrong
-    if share >= mark and anchors is not None and not search.options.trust_seeds:
-        wrong = _wrong_seeds(search, anchors, pool)
-        if wrong.all():
-            rated = replace(rated, started_from=FROM_NOTHING)  # which a search may do
-            share, mark = (share if attempt.searched else 0.0), search.mark
-    return replace(rated, share=share, mark=mark, wrong=wrong, means=search.moved)
-
-
-def _wrong_seeds(search: Search, anchors: Anchors, pool: Pool) -> np.ndarray:
-    """How sure it is that each given pair is wrong, as seen from the pool's best links, themselves left out.
-
-    None is where fewer others are left than were given: if all that is shared was given, the others are all wrong.
-    """
+    rated = Bootstrap(pool, attempt.name, share, np.empty(0), mark, means=search.moved)
+    if share < mark or anchors is None or search.options.trust_seeds:
+        return rated
+    # Given pairs are seen from the pool's best links, themselves left out. Where fewer others are left than were given,
+    # none looks wrong: if all that is shared was given, the others are all wrong.
     links = pool.pairs[sharing_no_row(pool.pairs, anchors.rows)]
     if len(links) < len(anchors.rows):
-        return np.zeros(len(anchors))
+        return replace(rated, wrong=np.zeros(len(anchors)))
     as_here = anchors if search.moved is None else anchors_on(search.clouds, anchors)
-    return outliers(_shares_nearer(search, links, (as_here.left, as_here.right)))
+    wrong = outliers(_shares_nearer(search, links, (as_here.left, as_here.right)))
+    if not wrong.all():
+        return replace(rated, wrong=wrong)
+    share = share if attempt.searched else 0.0
+    return replace(rated, started_from=FROM_NOTHING, share=share, mark=search.mark, wrong=wrong)
 
 
 def _shares_nearer(search: Search, links: np.ndarray, pairs: Sides) -> np.ndarray:
