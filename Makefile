@@ -71,6 +71,8 @@ JOBS ?= $(shell nproc)
 reproduce: $(VENV)/installed-for-tests
 	$(BIN)/veclink bench fetch --data $(DATA)
 	$(BIN)/veclink bench reproduce --data $(DATA) --jobs $(JOBS)
+	$(BIN)/veclink bench real --data $(DATA) --half report
+	[ ! -d $(DATA)/catalogues ] || $(BIN)/veclink bench catalogues --data $(DATA)
 	$(BIN)/veclink bench results --data $(DATA)
 	VECLINK_DATA=$(DATA) $(BIN)/veclink bench check
 
