@@ -89,7 +89,8 @@ class Store:
         """Write the file whole: the cells of this setup in their order, then others it held before."""
         order = [key_of(each) for each in load(self.name).cells(self.setup)]
         order = [key for key in order if key in self.measured] + [key for key in self.measured if key not in set(order)]
-        cells = ",\n".join(f"  {json.dumps(key)}: {_line(self.measured[key])}" for key in order)
+        kept = {key: _rounded(self.measured[key]) for key in order}
+        cells = ",\n".join(f"  {json.dumps(key)}: {json.dumps(cell, ensure_ascii=False)}" for key, cell in kept.items())
         head = {"experiment": self.name, "title": EXPERIMENTS[self.name], "veclink": __version__}
         text = json.dumps(head, indent=1, ensure_ascii=False)[:-2] + f',\n "cells": {{\n{cells}\n }}\n}}\n'
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -194,10 +195,6 @@ def _one_thread_each() -> None:
     # is imported there, so it has to be set here, before they begin.
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[variable] = "1"
-
-
-def _line(cell: Cell) -> str:
-    return json.dumps(_rounded(cell), ensure_ascii=False)
 
 
 def _rounded(value: Any) -> Any:
