@@ -186,6 +186,28 @@ def gpu_linking(_: CellsOf) -> str:
     return "\n".join(lines)
 
 
+def gpu_little(_: CellsOf) -> str:
+    """A million titles a side, few of them in both, from known pairs and from wrong ones, beside a map of true pairs."""
+    names = (
+        "of all titles in both",
+        "known pairs",
+        "seconds",
+        "precision",
+        "as told",
+        "recall",
+        "F1",
+        "F1 of a map",
+        "verdict",
+    )
+    lines = [f"| {' | '.join(names)} |", "|---|---|---|---|---|---|---|---|---|"]
+    for run in json.loads((SPEED / "gpu_linking.json").read_text(encoding="utf-8"))["little"]:
+        pairs = f"{run['seeds']:,}" if run["seeds"] > 0 else f"{-run['seeds']:,}, all wrong"
+        found = run["precision"], run["estimated_precision"], run["recall"], run["f1"], run["map"]["f1"]
+        shares = " | ".join("–" if share is None or not run["f1"] else f"{100 * share:.1f}" for share in found)
+        lines.append(f"| {run['share']:.0%} | {pairs} | {run['seconds']:.0f} | {shares} | {run['verdict']} |")
+    return "\n".join(lines)
+
+
 def printed_by(command: str, _: CellsOf) -> str:
     """What a command prints of the bundled sample, as `veclink bench sample` kept it; of `demo` its estimates alone."""
     lines = json.loads((RESULTS / "sample.json").read_text(encoding="utf-8"))["printed"][command]
@@ -255,6 +277,7 @@ PARTS: dict[str, Callable[[CellsOf], str]] = {
     "merge-choices": partial(bodies, "merge-sure"),
     "advice": partial(bodies, "advise"),
     "gpu-linking": gpu_linking,
+    "gpu-little": gpu_little,
     "where-span-is-behind": where_span_is_behind,
     "versions-of-tables": versions_of_tables,
     "beside-the-paper": beside_the_paper,

@@ -43,7 +43,6 @@ ELSEWHERE = (PAPERS_MAP, "blend")  # the maps at other overlaps: the paper's, an
 SEEDS, TRIALS = 30, 3
 SURE = 0.5  # as in the paper's table; the default of `merge` is stricter
 MAP_COLOURS = {PAPERS_MAP: "#1f5fa8", "blend": "#3a8f6d"}
-MEASURED = (*KINDS, "lowrank")  # ridge through few directions, which is no map of veclink any more
 MEASURES = {"recall": "Recall@100", "ndcg": "NDCG@100"}
 
 
@@ -175,7 +174,7 @@ def by_map(cells: list[Cell]) -> list[Cell]:
 
 def _against_la2m(trials: list[Cell], pairs: list[Any], names: list[str]) -> Table:
     of = grouped([trial for trial in trials if trial["links_by"] == "span"], "map", "pair")
-    rows = [[kind, *(_beside_la2m(of, kind, pair) for pair in pairs)] for kind in MEASURED]
+    rows = [[kind, *(_beside_la2m(of, kind, pair) for pair in pairs)] for kind in KINDS]
     heading = f"Each map with span's links: Recall@100 / NDCG@100 (NDCG against LA2M's), α = {ALL_MAPS_AT}"
     guess = [
         f"{name} {max(estimated, key=lambda kind: estimated[kind])}"
@@ -200,7 +199,7 @@ def _share_of_true(trials: list[Cell], pairs: list[Any], names: list[str]) -> Ta
     both = [trial for trial in trials if trial["links_by"] in ("span", "true links")]
     of = grouped(common_trials(both, "links_by", "pair", "map"), "links_by", "map", "pair")
     rows = []
-    for kind in MEASURED:
+    for kind in KINDS:
         row = [kind]
         for pair in pairs:
             ours, true = (of.get((by, kind, pair), []) for by in ("span", "true links"))
