@@ -113,7 +113,7 @@ def estimates(probability: np.ndarray, summary: Summary) -> Estimates | None:
     # of files of 0.1, and of new rows, only as much is known as caution says
     most = max(shared, min(summary.n_a, summary.n_b))
     least, most = summary.overlap_range or (shared / caution, min(shared * caution, most))
-    overlap = Interval(shared, min(least, shared), max(most, shared))
+    overlap = Interval(shared, min(max(least, n - wrong.high), shared), max(most, shared))  # right links are shared
     recall = Interval(
         min(1.0, right / shared),
         min(1.0, (n - wrong.high) / max(overlap.high, 1e-9)),
