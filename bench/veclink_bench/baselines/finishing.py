@@ -11,7 +11,7 @@ from veclink.data.summary import Summary
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.signatures import unit_rows
 from veclink.linkers.anchors import Anchors
-from veclink.linkers.votes import otsu
+from veclink.linkers.geh.linker import otsu
 from veclink.matching import match
 
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from veclink.data.pairs import one_to_one, pair_keys, sharing_no_row
+from veclink.data.pairs import lookup, one_to_one, pair_keys, sharing_no_row
 from veclink.files.memory import parse_memory
 from veclink.geometry.clouds import Cloud
 from veclink.linkers.anchors import Anchors, no_pairs
@@ -34,7 +34,6 @@ from veclink.linkers.geh.views import GlobalPath, LocalPath, Proposal, Settings
 from veclink.linkers.options import GehOptions
 from veclink.linkers.result import Decision
 from veclink.linkers.verdict import geh_verdict
-from veclink.linkers.votes import Votes, otsu, posterior
 from veclink.progress import Progress
 
 
@@ -134,6 +133,9 @@ def geh(
     return growing.result()
 
 
+COUNTED = ("keys", "counts", "score_sums")  # of `Votes`, to count on later
+
+
 class Growing:
     """The links, the votes and the history of a run; each `advance` is one iteration."""
 
@@ -175,25 +177,36 @@ class Growing:
                 self._count(waiting, now.times)
                 waiting = []
         self._count(waiting, now.times)
-        self.pool, self.confidence = self._promoted()
+        # The links beyond the seeds, best first: above Otsu's threshold of the confidence, one partner each.
+        pairs, score = self.votes.pairs(), self.votes.mean_scores()
+        confidence = posterior(self.votes.counts, self._chances(pairs))
+        likely = np.flatnonzero(confidence >= otsu(confidence))
+        likely = likely[sharing_no_row(pairs[likely], self.seeds)]
+        best = likely[one_to_one(pairs[likely], confidence[likely], score[likely])]
+        self.pool, self.confidence = pairs[best], confidence[best]
         coverage = sum(map(np.count_nonzero, seen)) / max(self.sizes)
         self.history.append(Iteration(now.views, now.anchors, len(self.seeds) + len(self.pool), coverage))
 
     def pack(self) -> Packed:
         """What has to be kept to go on later."""
-        held = {f"held_{name}": value for name, value in self.held.state().items()}
+        counted = {
+            f"{which}{name}": getattr(votes, name)
+            for which, votes in (("", self.votes), ("held_", self.held))
+            for name in COUNTED
+        }
         # Neighbours too: searched in another company, two that are equally near could change places.
         near = {
             f"{name}_{i}": getattr(each, name) for i, each in enumerate(self.path.near) for name in ("place", "kept")
         }
         looked = np.concatenate(self.looked)
-        return {**self.votes.state(), **held, "looked": looked, "pool": self.pool, **near}, self.history
+        return {**counted, "looked": looked, "pool": self.pool, **near}, self.history
 
     def unpack(self, packed: Packed) -> None:
         """Go on from what was kept."""
         arrays, iterations = packed
-        self.votes.restore(arrays)
-        self.held.restore({name: arrays[f"held_{name}"] for name in self.held.state()})
+        for which, votes in (("", self.votes), ("held_", self.held)):
+            for name in COUNTED:
+                setattr(votes, name, arrays[f"{which}{name}"])
         for side, near in enumerate(self.path.near):
             near.place, near.kept = arrays[f"place_{side}"], arrays[f"kept_{side}"]
         self.looked = np.split(arrays["looked"], self.sizes[:1])
@@ -224,12 +237,70 @@ class Growing:
         looked = (looked[rows] for looked, rows in zip(self.looked, pairs.T, strict=True))
         return np.minimum(*looked) - self.held.of(pairs)[0]
 
-    def _promoted(self) -> tuple[np.ndarray, np.ndarray]:
-        """The links beyond the seeds, best first, and their confidence: above Otsu's threshold, one partner each."""
-        pairs = self.votes.pairs()
-        confidence = posterior(self.votes.counts, self._chances(pairs))
-        likely = np.flatnonzero(confidence >= otsu(confidence))
-        likely = likely[sharing_no_row(pairs[likely], self.seeds)]
-        score = self.votes.mean_scores()
-        best = likely[one_to_one(pairs[likely], confidence[likely], score[likely])]
-        return pairs[best], confidence[best]
+
+class Votes:
+    """How often each pair was proposed, and with which scores. Only pairs that were proposed take memory."""
+
+    def __init__(self, n_b: int) -> None:
+        self.n_b = n_b
+        self.keys = np.empty(0, np.int64)  # (p,) the `pair_keys` of the pairs that have a vote, ascending
+        self.counts = np.empty(0, np.int64)  # (p,) their votes
+        self.score_sums = np.empty(0, np.float64)  # (p,) of the views that proposed each
+
+    def add(self, pairs: np.ndarray, scores: np.ndarray, *, times: int | np.ndarray = 1) -> None:
+        """Give each of the `pairs` (p, 2) a vote, or as many as `times` says; of several views, those of all at once.
+
+        Every call copies all votes so far: many small views are better counted together.
+        """
+        keys = pair_keys(pairs, self.n_b)
+        new = np.sort(keys)
+        new = new[np.diff(new, prepend=-1) > 0]
+        new = new[lookup(self.keys, new) < 0]
+        before = np.searchsorted(self.keys, new)
+        self.keys = np.insert(self.keys, before, new)
+        self.counts = np.insert(self.counts, before, 0)
+        self.score_sums = np.insert(self.score_sums, before, 0.0)
+        spot = np.searchsorted(self.keys, keys)
+        np.add.at(self.counts, spot, times)
+        np.add.at(self.score_sums, spot, times * scores.astype(np.float64))
+
+    def pairs(self) -> np.ndarray:
+        """All pairs that have a vote, (p, 2), sorted by row of A, then of B."""
+        return np.stack(np.divmod(self.keys, self.n_b), axis=1)
+
+    def mean_scores(self) -> np.ndarray:
+        """Mean score of each pair over the views that proposed it."""
+        return self.score_sums / self.counts
+
+    def of(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Votes and mean scores of the given pairs; 0 votes and a score of NaN for one that was never proposed."""
+        spot = lookup(self.keys, pair_keys(pairs, self.n_b))
+        counts, scores = np.append(self.counts, 0), np.append(self.mean_scores(), np.nan)
+        return counts[spot], scores[spot]
+
+
+def posterior(votes: np.ndarray, views: int | np.ndarray) -> np.ndarray:
+    """Mean of the Beta posterior of a pair's chance to be proposed, `(1 + ν) / (2 + N)`, from a Beta(1, 1) prior."""
+    return (1.0 + votes) / (2.0 + views)
+
+
+def otsu(values: np.ndarray) -> float:
+    """Otsu's threshold: the split of `values` with the largest variance between its two classes.
+
+    Returns the smallest value of the upper class, so that `values >= otsu(values)` keeps that class; all of them when
+    they are equal. The histogram has one bin for each distinct value: a posterior is a count in disguise, and needs no
+    bin width. Of equally good splits the lowest is taken, which keeps more.
+    """
+    levels, counts = np.unique(values, return_counts=True)
+    if not len(levels):
+        return 0.0
+    if len(levels) == 1:
+        return float(levels[0])
+    below = np.cumsum(counts)[:-1]
+    above = len(values) - below
+    sums = np.cumsum(counts * levels)
+    sum_below = sums[:-1]
+    sum_above = sums[-1] - sum_below
+    gap = sum_below / below - sum_above / above
+    between = below * above * gap**2
+    return float(levels[1 + np.argmax(between)])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veclink.linkers.votes import Votes, otsu, posterior
+from veclink.linkers.geh.linker import Votes, otsu, posterior
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), unique=True, max_size=12)
 
