@@ -187,7 +187,7 @@ def gpu_linking(_: CellsOf) -> str:
 
 
 def gpu_little(_: CellsOf) -> str:
-    """A million titles a side, few of them in both, from known pairs and from wrong ones, beside a map of true pairs."""
+    """A million titles a side, few of them in both, from known pairs and wrong ones, beside a map of true pairs."""
     names = (
         "of all titles in both",
         "known pairs",

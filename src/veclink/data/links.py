@@ -502,7 +502,7 @@ def check_columns(columns: str | None) -> None:
 
 def _chosen(judged: dict[str, Any], rows: slice | np.ndarray) -> dict[str, Any]:
     """Everything that has a value for each judged pair, of these ones."""
-    chosen = {}
+    chosen: dict[str, Any] = {}
     for name, values in judged.items():
         if isinstance(values, dict):
             chosen[name] = {each: column[rows] for each, column in values.items()}
