@@ -22,7 +22,6 @@ from veclink.errors import (
     VeclinkError,
     WrongLinksWarning,
     named,
-    plural,
     without_secrets,
 )  # fmt: skip
 
@@ -163,23 +162,13 @@ def tell(words: str, values: dict[str, Any], as_json: bool, quiet: bool = False,
 
 def in_words(words: str, **values: Any) -> str:
     """What a person reads of a result: the template `words` of this package, filled with its values."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     from veclink.data.summary import share_in_words
+    from veclink.data.words import templates
     from veclink.report.words import duration
 
-    made = Environment(  # for a terminal, so nothing is escaped
-        loader=PackageLoader("veclink.cli"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    made.globals.update(plural=plural, style=typer.style, width=shutil.get_terminal_size().columns)
-    made.filters.update(
-        duration=duration,
-        named=named,
-        quoted=shlex.quote,
-        repr=repr,
-        share=share_in_words,
-        thousands="{:,.0f}".format,
-    )
+    made = templates("veclink.cli")
+    made.globals.update(style=typer.style, width=shutil.get_terminal_size().columns)
+    made.filters.update(duration=duration, named=named, quoted=shlex.quote, repr=repr, share=share_in_words)
     return made.get_template(f"{words}.txt").render(values).rstrip("\n")
 
 

@@ -275,7 +275,7 @@ def _dedupe(join: Callable[[], Merged], output: str, told: dict[str, Any], *, re
         raise InputError(f"{output} is there already; choose another name, or replace it (--replace).")
     merged = join()
     if told["written"]:
-        write_table(Path(output), merged.columns())
+        write_table(output, merged.columns())
     told |= asdict(merged.summary)
     return {"of_a": len(merged.a), "in_the_way": output if is_there else ""}
 

@@ -187,7 +187,7 @@ def _rows_as_written(pairs: Any, a: Collection, b: Collection, what: str) -> tup
     if not len(left):
         raise InputError(f"The {what} hold 0 pairs; give some, or none at all.")
     rows = np.column_stack([_rows_of(left, a, "A", what), _rows_of(right, b, "B", what)])
-    return rows, [(_plain(x), _plain(y)) for x, y in zip(left, right, strict=True)]
+    return rows, list(zip(left.tolist(), right.tolist(), strict=True))
 
 
 def columns_of_pairs(pairs: Any, what: str, *, empty_ids: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -234,12 +234,12 @@ def _rows_of(values: np.ndarray, collection: Collection, side: str, what: str) -
         integers = ids.dtype == np.int64
         strange = f"The {what} name things in {side} that are not integer ids"
         wanted = (
-            _whole_numbers(values, strange, f"check the {what}").tolist() if integers else map(str, map(_plain, values))
+            _whole_numbers(values, strange, f"check the {what}").tolist() if integers else map(str, values.tolist())
         )
         rows = np.array([keys.get(value, -1) for value in wanted], dtype=np.int64)
         unknown = rows < 0
     if unknown.any():
-        lost = [_plain(value) for value in values[unknown]]
+        lost = values[unknown].tolist()
         if ids is None:
             raise InputError(
                 f"The {what} name rows that {side} does not have, as it has {n:,}: {named(lost)}; rows count from 0."
@@ -255,7 +255,7 @@ def _whole_numbers(values: np.ndarray, problem: str, remedy: str) -> np.ndarray:
     if values.dtype.kind in "iu":
         return values.astype(np.int64)
     numbers, strange = np.full(len(values), -1, np.int64), []
-    for place, value in enumerate(map(_plain, values)):
+    for place, value in enumerate(values.tolist()):
         try:
             whole = int(value)
             if isinstance(value, bool) or (isinstance(value, float) and whole != value):
@@ -270,12 +270,8 @@ def _whole_numbers(values: np.ndarray, problem: str, remedy: str) -> np.ndarray:
 
 def _objects(values: list[Any]) -> np.ndarray:
     array = np.empty(len(values), dtype=object)
-    array[:] = values
+    array[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
     return array
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True)

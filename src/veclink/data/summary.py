@@ -202,11 +202,18 @@ of 600 rows among thousands is linkable, 100 rows among 3,000 and a tenth of 2,0
 
 def summary_of_first(summary: Summary, probability: np.ndarray, *, ranges: bool = True) -> Summary:
     """The summary of other pairs of a run, with these probabilities (n,); `ranges` where they are the surest ones."""
-    other = replace(summary, n_links=len(probability), agreement=None, precision_range=None, recall_range=None)
-    if not summary.is_calibrated:  # nothing follows from the sum of such probabilities
-        return replace(other, precision=None, recall=None)
-    other = with_shares(other, probability)
-    return with_ranges(other, probability) if ranges else other
+    known = summary.is_calibrated  # else nothing follows from the sum of such probabilities
+    precision, recall = shares(probability, summary.overlap) if known else (None, None)
+    other = replace(
+        summary,
+        n_links=len(probability),
+        precision=precision,
+        recall=recall,
+        precision_range=None,
+        recall_range=None,
+        agreement=None,
+    )
+    return with_ranges(other, probability) if ranges and known else other
 
 
 def shares(probability: np.ndarray, overlap: float | None) -> tuple[float | None, float | None]:
@@ -218,12 +225,6 @@ def shares(probability: np.ndarray, overlap: float | None) -> tuple[float | None
     precision = expected / len(probability) if len(probability) else None
     recall = min(1.0, expected / overlap) if overlap else None
     return precision, recall
-
-
-def with_shares(summary: Summary, probability: np.ndarray) -> Summary:
-    """The summary with the precision and the recall to expect of links with these probabilities (n,)."""
-    precision, recall = shares(probability, summary.overlap)
-    return replace(summary, precision=precision, recall=recall)
 
 
 def with_ranges(summary: Summary, probability: np.ndarray) -> Summary:

@@ -21,7 +21,7 @@ from veclink.data.pairs import lookup
 from veclink.errors import needed, plural
 
 if TYPE_CHECKING:
-    from jinja2.environment import TemplateModule
+    from jinja2 import Environment
 
 FROM_NOTHING = "no seeds"
 """The name of a start where nothing was given, in the trace of links."""
@@ -80,19 +80,24 @@ def read_reasons(told: Mapping[str, Any]) -> tuple[Reason, ...]:
 
 def say(code: str, **values: Any) -> str:
     """What the words have for a code and its values, in one line."""
-    return cleaned(getattr(_words(), code)(**values))
+    return cleaned(getattr(templates("veclink.data").get_template("words.txt").module, code)(**values))
 
 
 @cache
-def _words() -> TemplateModule:
+def templates(package: str, *, escaped: bool = False) -> Environment:
+    """The templates of a package; escaped: for HTML, so that no text from outside is taken for any."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    words = Environment(
-        loader=PackageLoader("veclink.data"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    made = Environment(
+        loader=PackageLoader(package),
+        autoescape=escaped,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    words.globals.update(plural=plural)
-    words.filters.update(thousands="{:,.0f}".format, percent="{:.0%}".format)
-    return words.get_template("words.txt").module
+    made.globals.update(plural=plural)
+    made.filters.update(thousands="{:,.0f}".format, percent="{:.0%}".format)
+    return made
 
 
 TITLES = ("title", "name", "label", "headline", "subject", "question", "text", "content", "document",
@@ -206,7 +211,7 @@ class PayloadTexts:
             rivals = evidence.get(f"rival_{side}")
             if rivals is not None:
                 found[f"rival_id_{side}"] = _names(rivals, self.ids[column])
-        return {name: found[name] for name in TEXTS if name in found}
+        return found
 
 
 def texts_of(a: Collection, b: Collection) -> PayloadTexts:
@@ -275,14 +280,12 @@ FIRST = 5
 def card(headline: str, figures: Iterable[tuple[str, str]], head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """HTML of a result: `headline`, then (name, value) of each figure, then the rows below their headings."""
     told = "".join(f"<br>{escape(name)}: {escape(value)}" for name, value in figures)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    body = ""
+    for row in rows:
+        cells = (f"{value:.3f}" if isinstance(value, float) else str(value) for value in row)
+        body += f"<tr>{''.join(f'<td>{escape(each)}</td>' for each in cells)}</tr>"
     if not body:
         return f"<div><strong>{escape(headline)}</strong>{told}</div>"
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
     return f"<div><strong>{escape(headline)}</strong>{told}{table}</div>"
-
-
-def _cell(value: Any) -> str:
-    text = f"{value:.3f}" if isinstance(value, float) else str(value)
-    return f"<td>{escape(text)}</td>"

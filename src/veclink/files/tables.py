@@ -100,14 +100,15 @@ def read_parquet(path: Path, wanted: Sequence[str] | None = None) -> pa.Table:
 
 
 def write_table(
-    path: Path, columns: Mapping[str, Values], formats: Mapping[str, Callable[[Any], str]] | None = None
+    path: str | Path, columns: Mapping[str, Values], formats: Mapping[str, Callable[[Any], str]] | None = None
 ) -> None:
     """Save columns by the ending of `path`; what is missing (None, NaN) is null in Parquet and empty in CSV.
 
     `formats` says how the values of some columns are written in CSV.
     """
+    ending = table_ending(Path(path), "tables are written as one of these")
     with written_whole(path) as temporary:
-        if path.suffix.lower() == ".parquet":
+        if ending == ".parquet":
             arrays = {name: pa.array(values, from_pandas=True) for name, values in columns.items()}
             pq.write_table(pa.table(arrays), temporary)
         else:

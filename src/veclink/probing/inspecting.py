@@ -91,6 +91,8 @@ def inspect_collection(collection: Collection, *, random_state: int = 0, copies:
     chosen = np.sort(rng.permutation(usable)[:5000])
     two, groups, reason = _two_models(Cloud(collection, chosen).block(0, len(chosen)))
     quantiles = np.quantile(kept, [0, 0.5, 1]) if len(kept) else np.full(3, np.nan)
+    blocks = (collection.vectors[at : at + BLOCK] for at in range(0, n, BLOCK))
+    digests = np.fromiter((hash(row.tobytes()) for block in blocks for row in block), np.int64, n)
     return Inspection(
         name=collection.name,
         count=n,
@@ -101,7 +103,7 @@ def inspect_collection(collection: Collection, *, random_state: int = 0, copies:
         unit_length=bool(len(kept) and np.abs(kept - 1).max() < 5e-3),
         zero=int((norms == 0).sum()),
         not_finite=int((~np.isfinite(norms)).sum()),
-        duplicates=_count_duplicates(collection),
+        duplicates=n - len(np.unique(digests)),
         centring=float(np.linalg.norm(mean)),
         two_models=two,
         groups=groups,
@@ -160,13 +162,6 @@ def _copies_in(cloud: Cloud) -> list[list[Any]]:
     repeated = np.flatnonzero(size > 1)
     largest_first = repeated[np.argsort(-size[repeated], kind="stable")]
     return [names[order[start[each] : start[each] + size[each]]].tolist() for each in largest_first]
-
-
-def _count_duplicates(collection: Collection) -> int:
-    """Rows that repeat an earlier one bit for bit."""
-    blocks = (collection.vectors[start : start + BLOCK] for start in range(0, len(collection), BLOCK))
-    digests = np.fromiter((hash(row.tobytes()) for block in blocks for row in block), np.int64, len(collection))
-    return len(collection) - len(np.unique(digests))
 
 
 def _two_models(unit: np.ndarray) -> tuple[bool, list[int], str]:

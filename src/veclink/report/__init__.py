@@ -14,7 +14,7 @@ from veclink import __version__
 from veclink.data.links import Links
 from veclink.data.pairs import resolve_pairs
 from veclink.data.summary import range_in_words
-from veclink.data.words import cleaned, clipped
+from veclink.data.words import cleaned, clipped, templates
 from veclink.errors import without_secrets
 from veclink.files.atomic import written_whole
 from veclink.report.content import gather
@@ -66,11 +66,7 @@ def save_probe(path: str | os.PathLike[str], probe: Probe) -> None:
 
 def pages(package: str) -> Environment:
     """The templates of a package, in which every text from outside is escaped."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    made = Environment(
-        loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    made = templates(package, escaped=True)
     made.filters.update(
         base=lambda name: clipped(PurePath(name).name),
         cleaned=lambda text: text if hasattr(text, "__html__") else cleaned(text),
@@ -78,7 +74,6 @@ def pages(package: str) -> Environment:
         hashed=lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
         likely=lambda bounds: f"likely {range_in_words(bounds, to=' to ')}".replace(" %", "\u00a0%"),
         percent=percent,
-        thousands="{:,.0f}".format,
         told=lambda value: clipped(without_secrets(str(value))),
     )
     return made

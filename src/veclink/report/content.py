@@ -21,7 +21,7 @@ from veclink.data.pairs import pair_keys, score
 from veclink.data.words import Names, clipped, names
 from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import JOINED_RULES, joined_projections, unit_rows
-from veclink.report.words import advice, headline, shown_reasons
+from veclink.report.words import SAID_ELSEWHERE, advice, headline
 
 CLOSE = 0.05  # a rival whose csls is at most so much lower is a close call
 SHOWN = 12  # close calls and hubs
@@ -69,7 +69,7 @@ def gather(
         rows.append(links.pairs[np.isin(links.pairs[:, 1 - column], hubs[other][:, 0]), column])
         called[side] = names(np.concatenate(rows), sides[side], known_ids(source, side))
     close_calls, n_close = _close_calls(links, called)
-    agreement, told = summary.agreement, shown_reasons(links)
+    agreement, told = summary.agreement, [str(each) for each in summary.why if each.code not in SAID_ELSEWHERE]
     head, sentence = headline(links, found)
     if agreement is not None and (agreement.fits or summary.verdict == "not linkable"):  # else the head says it
         told.insert(0, agreement.sentence)

@@ -53,11 +53,6 @@ def _state(links: Links, estimates: Estimates | None) -> str:
     return "trusted" if estimates.precision.low >= GOOD else "most"
 
 
-def shown_reasons(links: Links) -> list[str]:
-    """The reasons but for those that the page says already."""
-    return [str(each) for each in links.summary.why if each.code not in SAID_ELSEWHERE]
-
-
 def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[tuple[str, str]]:
     """What to do with the links, the most useful first, and the filter of the table that shows what it is about."""
     summary, told = links.summary, []

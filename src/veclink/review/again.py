@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from veclink.data.links import Links
-from veclink.data.summary import judged_anew, with_ranges, with_shares
+from veclink.data.summary import judged_anew, summary_of_first
 from veclink.errors import InputError, VeclinkError, named, without_secrets
 from veclink.linkers.linking import link
 from veclink.linkers.options import OPTIONS, SpanOptions
@@ -109,11 +109,7 @@ def without(links: Links, pairs: list[Pair]) -> Links:
     """The links but for those that are known to be wrong."""
     wrong = set(pairs)
     kept = np.array([(x, y) not in wrong for x, y in links.pairs.tolist()], dtype=bool)
-    probability = links.probability[kept]
-    summary = links.summary
-    if summary.precision is not None:
-        summary = judged_anew(with_ranges(with_shares(summary, probability), probability))
-    return links.some(kept, replace(summary, n_links=len(probability), agreement=None))
+    return links.some(kept, judged_anew(summary_of_first(links.summary, links.probability[kept])))
 
 
 def _compared(old: Links, new: Links, seeds: int, left_out: int, vetoed: int) -> str:

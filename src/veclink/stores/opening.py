@@ -182,8 +182,11 @@ def read_store(
     like = Collection.from_array(np.broadcast_to(np.zeros((), dtype), shape), name=store.name)  # or it is refused
     if not count:
         return like
-    width = dimension * dtype.itemsize
-    _check_ratio(store, count * width)
+    width, path = dimension * dtype.itemsize, store.address.path
+    # real vectors hardly get smaller when packed
+    if path is not None and count * width > max(SUSPECT, RATIO * size_of(path)):
+        packed, unpacked = readable_size(size_of(path)), readable_size(count * width)
+        raise InputError(f"{store.name} has {packed} and would unpack to {unpacked} of vectors; no real ones do.")
     scaled = dtype == np.int8 and SCALE in store._fields
     vectors = scratch_file(count * width, f"vectors of {store.name}")
     tables = scratch_file(0, "payload")
@@ -216,14 +219,6 @@ def read_store(
             scale, table = table.column(SCALE).to_numpy().reshape(-1, 1), table.drop_columns([SCALE])
         kept = table if payload and table is not None and table.num_columns else None
         return Collection.from_array(mapped, _one_kind(ids), kept, scale, store.name)
-
-
-def _check_ratio(store: Store, size: int) -> None:
-    """Refuse vectors that are far more than the files that they are in: real ones hardly get smaller when packed."""
-    path = store.address.path
-    if path is not None and size > max(SUSPECT, RATIO * size_of(path)):
-        packed, unpacked = readable_size(size_of(path)), readable_size(size)
-        raise InputError(f"{store.name} has {packed} and would unpack to {unpacked} of vectors; no real ones do.")
 
 
 def _mapped_tables(file: Any) -> Any:
@@ -329,15 +324,15 @@ def _table_of(payload: Any) -> Any:
         return arrow_table(payload)
     columns = payload if isinstance(payload, Mapping) else {TITLE: payload}
     try:
-        return arrow_table(pa.table({str(name): _column(values) for name, values in columns.items()}))
+        given = {
+            str(name): pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
+            for name, values in columns.items()
+        }
+        return arrow_table(pa.table(given))
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0]
         kind = type(payload).__name__
         raise InputError(f"The payload, a {kind}, cannot be read ({reason}); give a file, frame or list.") from error
-
-
-def _column(values: Any) -> Any:
-    return pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
 
 
 def _key(table: Any, collection: Collection) -> str | None:

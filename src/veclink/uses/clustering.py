@@ -17,7 +17,7 @@ from veclink.data.pairs import one_to_one
 from veclink.data.words import FIRST, Tabled, card
 from veclink.errors import InputError, WrongLinksWarning, needed, plural
 from veclink.files.memory import parse_memory
-from veclink.files.tables import table_ending, write_table
+from veclink.files.tables import write_table
 from veclink.geometry.arrays import ArrayRows, to_numpy
 from veclink.geometry.clouds import Cloud, prepare
 from veclink.geometry.nearest import components
@@ -146,8 +146,7 @@ class Clusters(Tabled):
 
     def save(self, path: str | Path) -> None:
         """Write the columns side, id, cluster and central: .csv or .parquet, whole or not at all."""
-        table_ending(Path(path), "clusters are written as one of these")
-        write_table(Path(path), self.columns(), {"central": "{:.4f}".format})
+        write_table(path, self.columns(), {"central": "{:.4f}".format})
 
     def __repr__(self) -> str:
         return f"Clusters({self._headline()})"

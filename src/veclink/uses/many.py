@@ -28,7 +28,7 @@ from veclink.data.links import Links
 from veclink.data.pairs import columns_of_pairs
 from veclink.data.words import FIRST, Tabled, card
 from veclink.errors import InputError, plural
-from veclink.files.tables import table_ending, write_table
+from veclink.files.tables import write_table
 from veclink.linkers.linking import Source, link
 from veclink.progress import ProgressListener, heard, shows_progress, tell
 from veclink.stores.opening import open_collection
@@ -94,8 +94,6 @@ class ManyLinks(Tabled):
 
     def save(self, path: str | Path) -> None:
         """Write the columns, .csv or .parquet, whole or not at all."""
-        path = Path(path)
-        table_ending(path, "objects are written as one of these")
         write_table(path, self.columns())
 
     @property
