@@ -34,7 +34,7 @@ class StoreError(VeclinkError, OSError):
 
 
 class WrongLinksWarning(UserWarning):
-    """The links that were given are no better than chance: most of them are wrong, or A and B are exchanged."""
+    """Many of the links may be wrong: they are no better than chance, or nothing is known of their precision."""
 
 
 class UnusedIdsWarning(UserWarning):

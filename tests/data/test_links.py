@@ -18,7 +18,7 @@ from veclink.data.agreement import Agreement
 from veclink.data.links import Links
 from veclink.data.summary import Summary
 from veclink.data.words import Reason
-from veclink.errors import InputError, OutputError
+from veclink.errors import InputError, OutputError, WrongLinksWarning
 
 ENDINGS = [".parquet", ".csv"]
 
@@ -209,4 +209,5 @@ def test_how_many_titles_agree_is_saved_and_not_kept_for_other_links(tmp_path: P
     loaded = Links.load(tmp_path / f"links{ending}")
     assert loaded == links and loaded.summary.agreement == agreement
     assert links.summary.to_dict()["agreement"]["agree"] == 4
-    assert links.at(precision=0.9).summary.agreement is None, "of fewer links it is another number"
+    with pytest.warns(WrongLinksWarning, match="shares of votes"):
+        assert links.at(precision=0.9).summary.agreement is None, "of fewer links it is another number"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -24,8 +25,8 @@ from veclink.data.summary import (
     plain_json,
     summary_of_first,
 )
-from veclink.data.words import TEXTS, PayloadTexts, Tabled, card
-from veclink.errors import InputError, named, needed, plural
+from veclink.data.words import TEXTS, PayloadTexts, Tabled, card, say
+from veclink.errors import InputError, WrongLinksWarning, named, needed, plural
 
 if TYPE_CHECKING:
     from veclink.data.collection import Collection
@@ -179,11 +180,10 @@ class Links(Tabled):
         """The link with this rank, counted from 0; from the end where `i` is negative."""
         if not isinstance(i, (int, np.integer)):
             raise TypeError(f"{i!r} is no rank; links.at(links=5) gives the most certain, links.to_pandas() a table.")
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"There is no link {i}; there are {len(self):,}, counted from 0.")
-        columns = {name: values[[i]].tolist()[0] for name, values in self.columns().items()}
-        row_a, row_b = self.pairs[i].tolist()
-        texts = self._texts(slice(i % len(self), i % len(self) + 1))
+        rank = range(len(self))[i]
+        columns = {name: values[[rank]].tolist()[0] for name, values in self.columns().items()}
+        row_a, row_b = self.pairs[rank].tolist()
+        texts = self._texts(slice(rank, rank + 1))
         titled = "title_a" in texts or "title_b" in texts
         return Link(
             a=columns["a"],
@@ -194,7 +194,7 @@ class Links(Tabled):
             titles=(texts.get("title_a", [""])[0], texts.get("title_b", [""])[0]) if titled else None,
             evidence={name: columns[name] for name in self.evidence},
             _links=self,
-            _rank=int(i),
+            _rank=rank,
         )
 
     def __iter__(self) -> Iterator[Link]:
@@ -217,12 +217,15 @@ class Links(Tabled):
         precision : float, optional
             Keep the most certain links with an estimated precision of at least this. The estimate is conservative:
             each expected wrong link counts as `summary.caution` wrong links. It is no guarantee for a single result:
-            the page "Choose a threshold" (docs/how-to/threshold.md) says how often it held.
+            the page "Choose a threshold" (docs/how-to/threshold.md) says how often it held. Of `method="geh"`, whose
+            probabilities are shares of votes, it promises nothing, and warns.
         probability : float, optional
             Keep each link that is at least this probable.
         links : int, optional
             Keep this many.
         """
+        if precision is not None and not self.summary.is_calibrated:
+            warnings.warn(say("shares_of_votes"), WrongLinksWarning, stacklevel=2)
         judged = self._judged["probability"]
         wanted = {"precision": precision, "probability": probability, "links": links}
         kept = count_kept(judged, self.summary.caution, wanted)
@@ -274,7 +277,7 @@ class Links(Tabled):
         except (TypeError, IndexError) as error:
             raise InputError(f"There is no link {i!r}; there are {len(self):,}, counted from 0.") from error
         known = {name: getattr(link, name) for name in ("a", "b", "row_a", "row_b", "probability")}
-        return {"rank": i % len(self), "of": len(self), **known, **link.evidence}
+        return {"rank": link._rank, "of": len(self), **known, **link.evidence}
 
     def columns(self) -> dict[str, np.ndarray]:
         """What is computed with: a, b (ids, else rows), probability, evidence, and the rows behind ids."""

@@ -117,8 +117,8 @@ class Linker:
             Options of `link`: seeds, anchors, device, random_state, memory, threads, progress and so on. The method is
             "span", one-to-one.
         """
-        if options.get("method", "span") != "span":
-            raise InputError("A linker for new rows is fitted by method 'span'; leave the method out.")
+        if options.get("method", "span" if links is None else links.summary.method) != "span":
+            raise InputError("A linker for new rows is fitted by method 'span'; leave the method out, or link with it.")
         chosen = options.get("options")
         if not all(options.get(name, getattr(chosen, name, True)) for name in ("one_to_one", "centred")):
             raise InputError("A linker for new rows is one-to-one and centred; leave those options as they are.")
