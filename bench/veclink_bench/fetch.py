@@ -48,7 +48,7 @@ MODELS = {
 
 def main() -> None:
     """Make the folders that are not there yet."""
-    arguments = parser(__doc__.splitlines()[0])
+    arguments = parser(__doc__)
     arguments.add_argument("--data", type=Path, required=True, help="where the corpora's folders are, or are made")
     arguments.add_argument("--corpora", default=",".join(CORPORA), help="by comma")
     arguments.add_argument("--mirror", type=Path, default=None, help="a folder of files that were downloaded before")

@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from veclink_bench.arguments import parser
-from veclink_bench.places import ROOT
+from veclink_bench.places import ROOT, data_folder
 from veclink_bench.splits import draw_seeds, split
 
 PAPERS, OVERLAP, SEEDS = 3_000, 0.3, 15
@@ -30,7 +30,7 @@ def main() -> None:
     arguments.add_argument("--out", type=Path, default=ROOT / "src" / "veclink" / "sample")
     given = arguments.parse_args()
 
-    folder = given.data / "papers"
+    folder = data_folder(given.data) / "papers"
     papers = pa.csv.read_csv(folder / "papers.csv")
     rng = np.random.default_rng(RANDOM_STATE)
     drawn = rng.permutation(len(papers))[:PAPERS]

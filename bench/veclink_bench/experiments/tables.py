@@ -114,20 +114,7 @@ def trials_of(cells: list[Cell]) -> str:
 
 
 def _fixed(cells: list[Cell]) -> list[str]:
-    known = (
-        "pair",
-        "collections",
-        "overlap",
-        "seeds",
-        "anchors",
-        "method",
-        "how",
-        "outside",
-        "rows",
-        "variant",
-        "links_by",
-        "target",
-    )
+    known = "pair collections overlap seeds anchors method how outside rows variant path links_by target".split()
     return [name for name in known if any(name in cell for cell in cells)]
 
 

@@ -26,6 +26,7 @@ from veclink.linkers.span.attempt import Attempt
 from veclink.linkers.span.constants import FEW_ROWS
 from veclink.linkers.span.growing import Pool
 from veclink_bench.arguments import parser
+from veclink_bench.places import data_folder
 from veclink_bench.real_cases import Corpora, cases
 from veclink_bench.real_table import f1, mean, recall_at_95
 from veclink_bench.studies import real
@@ -114,7 +115,8 @@ def main() -> None:
     chosen = [case for case in listed if options.only in case.name]
     names = [name for name in PARTS if options.without in name]
     jobs = [(case, WHOLE) for case in chosen] + [(case, name) for case in chosen for name in names]
-    path, corpora = real.RESULTS / f"ablate.{options.part.replace('/', '-of-')}.jsonl", Corpora(options.data)
+    path = real.RESULTS / f"ablate.{options.part.replace('/', '-of-')}.jsonl"
+    corpora = Corpora(data_folder(options.data))
     real.trial(chosen[0], corpora)  # compiles, which the seconds of the others are not to hold
     for case, name in real.part_of(jobs, options.part):
         known, part = kept(version_of("span")), PARTS.get(name, Part())

@@ -24,9 +24,10 @@ import numpy as np
 from veclink import Links, link
 from veclink.geometry.signatures import unit_rows
 from veclink.matching import match
-from veclink_bench.arguments import PrintKeptResults, parser
+from veclink_bench.arguments import parser
 from veclink_bench.baselines import link_by
 from veclink_bench.experiments.tables import Table, grouped, mean_std
+from veclink_bench.places import data_folder
 from veclink_bench.real_cases import Case, Corpora, Problem, catalogue
 from veclink_bench.real_table import Trials, kinds_table
 from veclink_bench.studies import real
@@ -238,14 +239,14 @@ def main() -> None:
     arguments.add_argument("--trials", type=int, default=5)
     arguments.add_argument("--part", default="1/1")
     arguments.add_argument("--only", default="")
-    arguments.add_argument("--table", action=PrintKeptResults)
+    arguments.add_argument("--table", action="store_true")
     options = arguments.parse_args()
     if options.table:
         print(tables(kept()))
         return
     path = real.RESULTS / f"catalogues.{options.part.replace('/', '-of-')}.jsonl"
     known = {line["case"] for line in real.read_lines(path) if is_current(line)}
-    corpora = Corpora(options.data)
+    corpora = Corpora(data_folder(options.data))
     for cell in real.part_of([cell for cell in cells(options.trials) if options.only in cell.name], options.part):
         if cell.name not in known:
             real.add_line(path, trial(cell, corpora))

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from veclink import Links, link
-from veclink_bench.arguments import PrintKeptResults, parser
-from veclink_bench.places import results_folder
+from veclink_bench.arguments import parser
+from veclink_bench.places import data_folder, results_folder
 from veclink_bench.real_cases import Case, Corpora, Problem, cases
 from veclink_bench.real_table import kinds_table
 from veclink_bench.versions import version_of
@@ -84,7 +84,7 @@ def main() -> None:
         return
     path = RESULTS / f"real-{options.half}.{options.part.replace('/', '-of-')}.jsonl"
     known = {line["case"] for line in read_lines(path) if line["version"] == version_of("span")}
-    corpora = Corpora(options.data)
+    corpora = Corpora(data_folder(options.data))
     asked_for = cases(options.half, trials=options.trials, seeds=tuple(options.seeds))
     for case in part_of([case for case in asked_for if options.only in case.name], options.part):
         if case.name not in known:
@@ -138,4 +138,4 @@ def add_case_options(arguments: ArgumentParser) -> None:
     arguments.add_argument("--seeds", type=int, nargs="+", default=[15])
     arguments.add_argument("--part", default="1/1")
     arguments.add_argument("--only", default="")
-    arguments.add_argument("--table", action=PrintKeptResults)
+    arguments.add_argument("--table", action="store_true")
