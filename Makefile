@@ -20,6 +20,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 demo: $(VENV)/installed
 	$(BIN)/veclink demo
+	@echo "veclink is in $(BIN): '. $(BIN)/activate' makes it a command of this shell."
 
 check: $(VENV)/installed-for-checks lint
 	$(BIN)/python -m pytest -q -m unit --numprocesses 2 --dist loadfile
@@ -109,6 +110,7 @@ $(BIN)/python:
 
 # The stamps make a second run quick; the sources themselves are used in place (an editable install).
 $(VENV)/installed: pyproject.toml | $(BIN)/python
+	@echo "Installing veclink and what it needs into $(VENV): some 500 MB, a few minutes."
 	$(PIP) --editable .
 	@touch $@
 

@@ -176,7 +176,7 @@ def link(
     trust_seeds
         Use all seeds. Otherwise those that look wrong are named and left out.
     method
-        The linker: span, or geh as in the paper.
+        The linker: span, or geh, the paper's (its options are for Python: veclink.link(…, path=…)).
     checkpoint
         Save the stages of a long run in this folder; run the same command again to continue.
     ray

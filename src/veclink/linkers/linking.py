@@ -93,7 +93,7 @@ def link(
     payload_a, payload_b : path, frame, mapping or (n,) titles, optional
         Titles and other columns of bare vectors, for tables, cards and `seeds_by`, as `open_collection` takes them.
     method : {"span", "geh"}
-        The linker: span, or geh as in the paper.
+        The linker: span, or geh, the paper's (as shipped: `GehOptions` says where the text is read otherwise).
     device : {"auto", "cpu", "cuda"}, or one GPU as in "cuda:1"
         Where it runs.
     random_state : int

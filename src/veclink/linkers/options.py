@@ -120,7 +120,7 @@ class SpanOptions:
 
 @dataclass(frozen=True)
 class GehOptions:
-    """What GEH can be told; the defaults are the paper's, and most of the rest are its ablations.
+    """Options of GEH. The defaults are GEH as shipped; `paper()` is GEH, strict: the paper's text to the letter.
 
     Attributes
     ----------
