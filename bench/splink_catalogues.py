@@ -4,7 +4,8 @@
     splink/bin/python bench/splink_catalogues.py DIR > bench/results/experiments/catalogues-splink.json
 
 DIR holds NAME.a.txt, NAME.b.txt (a text a line) and NAME.truth.npy. Texts are compared by the share of their words that
-both have, and by how many words with a digit both have (model numbers, years). u is estimated by random sampling, m by
+both have, and by how many words with a digit both have (model numbers, years). Texts that share no word which at most
+COMMON texts have are not compared. u is estimated by random sampling, m by
 expectation–maximisation, with one true pair for each object of the larger side. Links are one to one, the most probable
 first, from a probability of 0.5 on; `f1_best` is that of the best threshold, which nobody knows.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from splink.comparison_library import CustomComparison
 
 SHARES = (0.8, 0.6, 0.45, 0.3, 0.2)  # of the words of both texts that both have; a level each
 COUNTS = (2, 1)  # words with a digit that both have
+COMMON = 100
 LEAST_PROBABILITY = 0.5
 SIDE_B = 1_000_000  # added to rows of B, so that no two rows have the same id
 
@@ -41,7 +44,8 @@ def measured(folder: Path, name: str) -> dict[str, float]:
     sides = [(folder / f"{name}.{side}.txt").read_text(encoding="utf-8").splitlines() for side in "ab"]
     truth = {(int(a), int(b)) for a, b in np.load(folder / f"{name}.truth.npy")}
     api = DuckDBAPI()
-    tables = [api.register(table(texts, first)) for texts, first in zip(sides, (0, SIDE_B), strict=True)]
+    seen = Counter(word for texts in sides for text in texts for word in words_of(text))
+    tables = [api.register(table(texts, first, seen)) for texts, first in zip(sides, (0, SIDE_B), strict=True)]
     linker = Linker(tables, settings_for(max(map(len, sides))))
     linker.training.estimate_u_using_random_sampling(max_pairs=5e5, seed=0)
     linker.training.estimate_parameters_using_expectation_maximisation(
@@ -68,11 +72,17 @@ def one_to_one(ranked: list[dict[str, Any]]) -> list[tuple[tuple[int, int], floa
     return kept
 
 
-def table(texts: list[str], first: int) -> pa.Table:
-    """A line for each text: its words, and those that hold a digit."""
-    words = [sorted(set(re.findall(r"[a-z0-9]+", text.lower()))) for text in texts]
+def words_of(text: str) -> list[str]:
+    """The distinct words of a text."""
+    return sorted(set(re.findall(r"[a-z0-9]+", text.lower())))
+
+
+def table(texts: list[str], first: int, seen: Counter[str]) -> pa.Table:
+    """A line for each text: its words, those that hold a digit, and those that few texts have (`seen`: how many)."""
+    words = [words_of(text) for text in texts]
     codes = [[word for word in each if re.search(r"\d", word)] for each in words]
-    return pa.table({"unique_id": range(first, first + len(texts)), "words": words, "codes": codes})
+    rare = [[word for word in each if seen[word] <= COMMON] for each in words]
+    return pa.table({"unique_id": range(first, first + len(texts)), "words": words, "codes": codes, "rare": rare})
 
 
 def settings_for(objects: int) -> SettingsCreator:
@@ -86,7 +96,7 @@ def settings_for(objects: int) -> SettingsCreator:
     return SettingsCreator(
         link_type="link_only",
         probability_two_random_records_match=1 / objects,
-        blocking_rules_to_generate_predictions=[block_on("words", arrays_to_explode=["words"])],
+        blocking_rules_to_generate_predictions=[block_on("rare", arrays_to_explode=["rare"])],
         comparisons=[
             CustomComparison(output_column_name="words", comparison_levels=[no_words, *words, other]),
             CustomComparison(output_column_name="codes", comparison_levels=[no_codes, *codes, other]),
