@@ -48,6 +48,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(folder / "wednesday.npy", grown.new[45:])
     np.save(folder / "new_b.npy", grown.b[280:])
     np.save(folder / "a_now.npy", np.concatenate([grown.a, grown.new[:45]]))
+    np.save(folder / "a_all.npy", np.concatenate([grown.a, grown.new]))
     np.save(folder / "b_now.npy", grown.b)
     known = grown.seeds[grown.seeds[:, 1] < 280]
     (folder / "seeds.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in known.tolist()))
@@ -86,7 +87,7 @@ def test_the_walk_of_the_page_links_what_came_each_night(files: Path, walked: di
     assert right.sum() >= possible - 3 and right.mean() >= 0.9
     of_b = Links.load(files / "new_b.csv")
     assert (of_b.summary.n_a, of_b.summary.n_b) == (285, 20) and len(of_b)
-    assert Linker.load(files / "papers.linker").sizes == (285, 300)  # of the last link, which began anew
+    assert Linker.load(files / "papers.linker").sizes == (300, 300)  # of the last link, which began anew
     now = Links.load(files / "links_now.parquet")
     new = now.pairs[:, 0] >= 240
     assert (grown.partner[now.pairs[new, 0] - 240] == now.pairs[new, 1]).mean() >= 0.9

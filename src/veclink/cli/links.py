@@ -297,10 +297,10 @@ def cut(
     from veclink.data.links import Links
     from veclink.uses import exporting
 
-    asked = {"precision": precision, "probability": probability, "links": links}
-    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    asked: dict[str, Any] = {"precision": precision, "probability": probability, "links": links}
+    given = sum(each is not None for each in asked.values())
     is_url = re.match(r"(?!file:)\w+:/", output) is not None
-    if len(given) != 1 and (given or not is_url):
+    if given != 1 and (given or not is_url):
         raise typer.BadParameter("give one of --precision, --probability and --links.")
     if not is_url:
         if annotate is not None or yes:
@@ -308,7 +308,7 @@ def cut(
         check_links_file(Path(output), columns, source)
     check_choice("--annotate", annotate or "a", ("a", "b"))
     loaded = Links.load(source)
-    chosen = loaded.at(**given) if given else loaded
+    chosen = loaded.at(**asked) if given else loaded
     if is_url:
         if annotate is None:
             changes, what = exporting.export_links(chosen, output, write=yes), "links"
@@ -496,15 +496,14 @@ def evaluate(
         scores = scores_of(links, truth)
         linked, true = named_pairs(links, "links"), named_pairs(truth, "truth")
         told = {**asdict(scores), "right": len(linked & true), "found": len(linked), "true": len(true)}
-        run = new = None
+        new = None
         with suppress(InputError):  # plain pairs, of which none is known to be given
             run = Links.load(links)
-        if run is not None and len(run.evidence.get("given", ())):
-            given = run.evidence["given"].astype(bool)
-            columns = run.columns()
-            known = named_pairs((columns["a"][given], columns["b"][given]), "links")
-            new = score(list(linked - known), list(true - known))
-            told |= {"given": len(known), "new": asdict(new)}
+            if len(run.evidence.get("given", ())):
+                given, columns = run.evidence["given"].astype(bool), run.columns()
+                known = named_pairs((columns["a"][given], columns["b"][given]), "links")
+                new = score(list(linked - known), list(true - known))
+                told |= {"given": len(known), "new": asdict(new)}
         tell("eval", told, as_json, truth=truth, scores=scores, n_true=len(true), new_scores=new)
         return
     if a is None or b is None or by is None:

@@ -111,7 +111,7 @@ SEEDS_FILE = option(None, help="Known pairs, CSV or Parquet with columns a,b: id
 PAYLOAD_A = option(
     None,
     callback=check_payload,
-    help="Titles and ids of A, one row per vector in the same order: CSV, Parquet, JSONL, or TXT (one title per line).",
+    help="Titles and ids of A (or of new rows of A), a line per vector in order: CSV, Parquet, JSONL, or TXT (titles).",
 )
 PAYLOAD_B = option(None, callback=check_payload, help="The same for B.")
 AS_JSON = flag("--json", help="Print the result as one JSON object.")
@@ -294,6 +294,8 @@ def check_place(output: str, *inputs: object) -> None:
     written = address_of(output)
     if written.kind in SINGLE_FILES and written.path is not None:
         check_folder(written.path)
+        if written.kind in ("sqlite", "duckdb") and written.table is None and not written.path.exists():
+            raise InputError(f"{written.shown} does not say which table; add a name: {written.shown}#papers.")
 
 
 def check_folder(file: Path) -> None:

@@ -245,17 +245,19 @@ def _merge(
     from veclink.uses.linked_pairs import are_calibrated
     from veclink.uses.merged_rows import check_table_beside
 
-    with open_target(output, write=told["written"]) as store:
+    write = told["written"]
+    with open_target(output, write=write) as store:
         if not store.keeps_payload and store.address.path is not None:  # what is in the way is told before the work
             check_table_beside(store.address.path)
         in_the_way = None if replace else store.in_the_way()
-        if told["written"] and not replace:
-            store.check_free()
+        if write and in_the_way:
+            raise InputError(
+                f"{in_the_way} is there already; choose another name, or replace it with --replace, which drops the "
+                "rows that were appended to it."
+            )
         merged = join()
-        cost = in_words(
-            "cost", hidden=merged.summary.hidden, is_calibrated=are_calibrated(links), written=told["written"]
-        )
-        if told["written"]:
+        cost = in_words("cost", hidden=merged.summary.hidden, is_calibrated=are_calibrated(links), written=write)
+        if write:
             if cost and not quiet:
                 warn(cost)
             merged.write(store, replace=replace, progress=progress)

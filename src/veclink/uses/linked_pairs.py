@@ -82,7 +82,8 @@ def check_links(links: Links, a: Collection, b: Collection, *, by_id: bool = Tru
         exchanged = sizes == (len(b), len(a))
         raise InputError(
             f"The links are between {sizes[0]:,} and {sizes[1]:,} vectors, and A and B have {len(a):,} and {len(b):,}; "
-            + (EXCHANGED if exchanged else "give the collections that were linked.")
+            + (EXCHANGED if exchanged else "give the collections that were linked. Where rows came "
+            "since, all links so far are in the linker's folder: links.parquet.")
         )
     for side, ids, collection, other in (("A", links.ids_a, a, b), ("B", links.ids_b, b, a)):
         if ids is None or (collection.ids is None and not by_id):
