@@ -96,7 +96,7 @@ def test_maps_of_a_part_of_the_anchors_are_those_that_the_part_has_by_itself(cou
     part = np.flatnonzero(np.arange(count) % 5 > 0)
     anchors = PooledAnchors(left, right, weights, JOINED_RULES, directions=384)
     alone = canonical_maps(left[part], right[part], weights[part], JOINED_RULES, directions=384)
-    assert len(anchors) == count
+    assert len(anchors.weights) == count
     for (of_a, of_b), (alone_a, alone_b) in zip(anchors.fitted(part), alone, strict=True):
         assert of_a.dtype == np.float32 and of_a.shape[0] == left.shape[1] and of_b.shape[0] == right.shape[1]
         here = (left @ of_a) @ (right @ of_b).T  # the axes may point the other way on both sides

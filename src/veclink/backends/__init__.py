@@ -77,6 +77,7 @@ class CloudPair:
     ) -> None:
         self.a: Rows = ArrayRows(a) if isinstance(a, np.ndarray) else a
         self.b: Rows = ArrayRows(b) if isinstance(b, np.ndarray) else b
+        self.cloud = {"a": self.a, "b": self.b}
         self.n_a, self.n_b = int(a.shape[0]), int(b.shape[0])
         self.dimension = int(min(a.shape[1], b.shape[1]))
         self.ridge, self.k, self.device, self.memory = ridge, k, device, memory
@@ -116,17 +117,13 @@ class CloudPair:
 
     def signature(self, side: str, projection: np.ndarray, rows: np.ndarray | None = None) -> RowSource:
         """Rows of one cloud, all or some, under a projection (d, m), of unit length."""
-        cloud = self.cloud(side)
+        cloud = self.cloud[side]
         if rows is not None:
             return multiply(cloud.take(rows), projection, after=unit_rows)
         projected = ProjectedRows(cloud, projection)
         held = DENSE if self.memory is None else self.memory // 4
         n, dimension = projected.shape
         return projected.block(0, n) if 4 * n * dimension <= held else projected
-
-    def cloud(self, side: str) -> Rows:
-        """The rows of one cloud."""
-        return self.a if side == "a" else self.b
 
     def matched(self, left: RowSource, right: RowSource, depth: int = 1, unfinished: Any = None) -> Matches:
         """`matching.match` with the settings of this pair; of large clouds, the best partner alone is proven."""
@@ -213,18 +210,18 @@ class CloudPair:
 
     def all_rows(self, side: str) -> np.ndarray:
         """All rows of one cloud."""
-        cloud = self.cloud(side)
+        cloud = self.cloud[side]
         return to_numpy(cloud.block(0, cloud.shape[0]))
 
     def sample(self, side: str, most: int, rng: np.random.Generator) -> np.ndarray:
         """At most so many random rows of one cloud, in their order."""
-        cloud = self.cloud(side)
+        cloud = self.cloud[side]
         n = cloud.shape[0]
         return to_numpy(cloud.block(0, n) if n <= most else cloud.take(np.sort(rng.choice(n, most, replace=False))))
 
     def own_density(self, side: str, rng: np.random.Generator) -> np.ndarray:
         """See `nearest.own_density`."""
-        return own_density(self.cloud(side), rng, DENSITY_SAMPLE // 2 if self.large else DENSITY_SAMPLE)
+        return own_density(self.cloud[side], rng, DENSITY_SAMPLE // 2 if self.large else DENSITY_SAMPLE)
 
 
 class ProjectedRows:

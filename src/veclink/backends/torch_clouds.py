@@ -33,7 +33,7 @@ class TorchCloudPair(CloudPair):
 
     def signature(self, side: str, projection: np.ndarray, rows: np.ndarray | None = None) -> Any:
         """Rows of one cloud, all or some, under a projection (d, m), of unit length: a tensor."""
-        cloud, along = self.cloud(side), torch.as_tensor(projection, device=self.place)
+        cloud, along = self.cloud[side], torch.as_tensor(projection, device=self.place)
         if rows is not None:
             return unit_rows(cloud.take(rows) @ along)
         return unit_rows(torch.cat([cloud.block(*block) @ along for block in tiles(cloud.shape[0], SENT)]))

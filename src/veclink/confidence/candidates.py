@@ -14,7 +14,7 @@ import numpy as np
 
 from veclink.backends import CloudPair, Projections
 from veclink.confidence.constants import BEST_LISTED, DIRECTIONS_OF_LARGE, FOLDS, FULL_FOLDS, NO_RIVAL_SCORE
-from veclink.geometry.arrays import Sides, asarray, concat
+from veclink.geometry.arrays import Sides, asarray, namespace
 from veclink.geometry.signatures import MAX_DIRECTIONS, PooledAnchors, rules_of, side_by_side
 from veclink.matching import Matches
 
@@ -144,13 +144,13 @@ def crossfit(
     fold_b[pool[:, 1]] = of_link
     is_large = max(clouds.n_a, clouds.n_b) > FULL_FOLDS
     anchors = _anchors(clouds, pool, np.ones(len(pool)) if weights is None else weights, outside, is_large)
-    of_anchor = np.r_[of_link, np.full(len(anchors) - len(pool), -1)]
+    of_anchor = np.r_[of_link, np.full(len(anchors.weights) - len(pool), -1)]
     left_out = range(folds) if folds > 1 else [folds]  # no link is in the fold that one map is fitted without
     single = [anchors.fitted(np.flatnonzero(of_anchor != fold)) for fold in left_out]
     maps = [side_by_side(of_fold) for of_fold in single]
     keys, densities, whole = [], [], None
     if is_large:
-        whole = side_by_side(anchors.fitted(np.arange(len(anchors))))
+        whole = side_by_side(anchors.fitted(np.arange(len(anchors.weights))))
         matches = (one_pass or clouds.matches)(whole, BEST_LISTED)
         keys.append(_listed(matches, slice(None), slice(None), clouds.n_b))
         densities = [(matches.forward.density, matches.backward.density)] * folds  # they stand for those of each fold
@@ -220,8 +220,8 @@ def _anchors(
     """The vectors of a pool's links, and after them those of outside anchors: what all maps are fitted to."""
     left, right = clouds.a.take(pool[:, 0]), clouds.b.take(pool[:, 1])
     if outside is not None:
-        left = concat([left, asarray(outside[0], left)])
-        right = concat([right, asarray(outside[1], right)])
+        left = namespace(left).concatenate((left, asarray(outside[0], left)))
+        right = namespace(right).concatenate((right, asarray(outside[1], right)))
         weights = np.r_[weights, np.ones(len(outside[0]))]
     rules = rules_of(weights)
     if is_large:  # joined maps make a pass as many times as long: the first alone is fitted

@@ -151,14 +151,9 @@ class Links(Tabled):
         if not all(surest_first(pairs[part], probability[part]) for part in (slice(n), slice(n, None))):
             is_other = np.arange(size) >= n
             judged = _chosen(judged, np.lexsort((pairs[:, 1], pairs[:, 0], -probability, is_other)))
-        self._judged = judged
+        self._judged, self.summary = judged, summary
         self.options, self.trace = plain_json(options or {}), plain_json(trace or {})
-        self._show(summary)
-
-    def _show(self, summary: Summary) -> None:
-        """Let the first judged pairs be the links, as many as a summary says."""
-        self.summary = summary
-        self.__dict__.update(_chosen(self._judged, slice(summary.n_links)))
+        self.__dict__.update(_chosen(judged, slice(n)))
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -243,8 +238,7 @@ class Links(Tabled):
     def told(self, summary: Summary, **changes: Any) -> Links:
         """The same judged pairs with another summary, which says how many are links, or with another trace."""
         other = copy(self)
-        other.__dict__.update(changes)
-        other._show(summary)
+        other.__dict__.update(_chosen(self._judged, slice(summary.n_links)), summary=summary, **changes)
         return other
 
     def none(self) -> Links:

@@ -210,22 +210,15 @@ class PayloadTexts:
                 found[f"title_{side}"] = np.array([*_titles(titles, pairs[:, column]), None], object)[:-1]
             rivals = evidence.get(f"rival_{side}")
             if rivals is not None:
-                found[f"rival_id_{side}"] = _names(rivals, self.ids[column])
+                ids = self.ids[column]
+                named = [str(row if ids is None else ids[row]) if row >= 0 else "" for row in rivals.tolist()]
+                found[f"rival_id_{side}"] = np.array([*named, None], object)[:-1]
         return found
 
 
 def texts_of(a: Collection, b: Collection) -> PayloadTexts:
     """The texts of the links between two collections, as far as their payload was read."""
     return PayloadTexts((a.ids, b.ids), (_title_values(a), _title_values(b)))
-
-
-def _names(rows: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
-    """Ids (m,) of rows, else the rows themselves; empty for −1."""
-    found = np.full(len(rows), "", dtype=object)
-    known = rows >= 0
-    named: Any = rows[known] if ids is None else ids[rows[known]]
-    found[known] = [str(each) for each in named]
-    return found
 
 
 class Tabled:

@@ -8,7 +8,7 @@ they lie: one protocol, and the way to have it of arrays.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -83,16 +83,6 @@ def integers(x: Array) -> Array:
     return x.astype(np.int64) if is_numpy(x) else x.long()
 
 
-def concat(parts: Sequence[Array], axis: int = 0) -> Array:
-    """The parts one after another."""
-    return namespace(parts[0]).concatenate(tuple(parts), axis)
-
-
-def nonzero(x: Array) -> tuple[Array, ...]:
-    """The positions that are true, one array for each axis."""
-    return tuple(namespace(x).where(x))
-
-
 def order_of(x: Array, *, descending: bool = False) -> Array:
     """A stable order (n,) in which the values of x (n,) ascend, or descend."""
     if is_numpy(x):
@@ -146,9 +136,6 @@ class ArrayRows:
             self.array = self._source = np.asarray(source)
         elif 4 * self.shape[0] * self.shape[1] <= budget:
             self.array = self._source = self.block(0, self.shape[0])
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Rows start…stop−1, float32 and contiguous."""

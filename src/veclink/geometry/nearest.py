@@ -17,7 +17,6 @@ from veclink.geometry.arrays import (
     Rows,
     along_rows,
     asarray,
-    concat,
     is_numpy,
     namespace,
     order_of,
@@ -104,7 +103,7 @@ def nearest_centre(vectors: Array, centres: Array) -> Array:
     """Position of the centre that is nearest to each vector by cosine, (n,)."""
     at_once = max(1, cosines_at_once(vectors) // len(centres))
     parts = [(vectors[start:stop] @ centres.T).argmax(axis=1) for start, stop in tiles(len(vectors), at_once)]
-    return concat(parts)
+    return namespace(vectors).concatenate(parts)
 
 
 def components(n: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -154,7 +153,7 @@ def local_agreement(
     def compare(start: int, stop: int) -> None:
         near_a, near_b = links.similarities(rows_a[start:stop], rows_b[start:stop])
         best_a, best_b = largest(near_a, nearest), largest(near_b, nearest)
-        both = concat([best_a, best_b], axis=1)
+        both = namespace(best_a).concatenate((best_a, best_b), 1)
         of_a, of_b = along_rows(near_a, both), along_rows(near_b, both)
         there = (of_a > EXCLUDED + 0.5) & (of_b > EXCLUDED + 0.5)
         in_both = best_a[:, :, None] == best_b[:, None, :]

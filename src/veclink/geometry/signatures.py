@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -169,10 +169,7 @@ class PooledAnchors:
         self.basis = [_principal(floats(side) * root, directions)[1] for side in (left, right)]
         self.ends = [floats(side) @ basis for side, basis in zip((left, right), self.basis, strict=True)]
         # squared lengths of the anchors, of which the directions may not hold all
-        self.squares = [to_numpy(doubles(_squares(side))) for side in (left, right)]
-
-    def __len__(self) -> int:
-        return len(self.weights)
+        self.squares = [to_numpy(doubles(namespace(side).einsum("ij,ij->i", side, side))) for side in (left, right)]
 
     def fitted(self, places: np.ndarray) -> list[Sides]:
         """The maps of the anchors at these places (f,): (d1, r) and (d2, r) float32 for each rule."""
@@ -238,20 +235,20 @@ def canonical_maps(
     if variances is None:  # of all directions, those that are left out too
         variances = [max(float((side * side).sum() / side.shape[1]), 1e-12) for side in scaled]
 
-    @cache
-    def axes(ridge: float) -> tuple[Array, Array, Array]:
-        white_a, white_b = 1 / xp.sqrt(values_a + ridge * variances[0]), 1 / xp.sqrt(values_b + ridge * variances[1])
-        u, correlation, vt = singular(white_a[:, None] * cross * white_b)
-        return (directions_a * white_a) @ u, (directions_b * white_b) @ vt.T, correlation.clip(0.0, 1.0)
-
-    maps = []
+    maps, solved = [], {}  # rules may share a ridge
     for rule in rules or rules_of(weights):
-        axes_a, axes_b, correlation = axes(rule.ridge)
-        weight = correlation**rule.power
+        if rule.ridge not in solved:
+            white_a = 1 / xp.sqrt(values_a + rule.ridge * variances[0])
+            white_b = 1 / xp.sqrt(values_b + rule.ridge * variances[1])
+            u, correlation, vt = singular(white_a[:, None] * cross * white_b)
+            solved[rule.ridge] = (directions_a * white_a) @ u, (directions_b * white_b) @ vt.T, correlation
+        axes_a, axes_b, correlation = solved[rule.ridge]
+        weight = correlation.clip(0.0, 1.0) ** rule.power
         heavy = weight > MIN_AXIS_WEIGHT * weight[0]
         heavy[MAX_AXES:] = False
         of_a, of_b = (axes_a * weight)[:, heavy], (axes_b * weight)[:, heavy]
-        lengths = [math.sqrt(doubles(_squares(seen)) @ share) for seen in (left @ of_a, right @ of_b)]
+        seen = left @ of_a, right @ of_b
+        lengths = [math.sqrt(doubles(xp.einsum("ij,ij->i", each, each)) @ share) for each in seen]
         maps.append((floats(of_a / max(lengths[0], 1e-12)), floats(of_b / max(lengths[1], 1e-12))))
     return maps
 
@@ -270,11 +267,6 @@ def _principal(scaled: Array, most: int) -> tuple[Array, Array]:
     spanned = values > 1e-10 * values[0]  # what lies below is rounding, in which no anchor extends
     values, vectors = values[spanned], vectors[:, spanned]
     return floats(values), floats(exact.T @ vectors / xp.sqrt(values))
-
-
-def _squares(points: Array) -> Array:
-    """Squared lengths of the rows (m, d): (m,)."""
-    return namespace(points).einsum("ij,ij->i", points, points)
 
 
 def singular(matrix: Array) -> tuple[Array, Array, Array]:

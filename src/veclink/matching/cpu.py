@@ -112,14 +112,14 @@ def nearest(
     memory: bytes, of which a tile takes twice as many.
     unfinished: has the lists of a pass that was broken off, and keeps those of this one.
     """
-    by_row, by_column = _none(len(rows), len(columns), width), _none(len(columns), len(rows), width)
+    by_row, by_column = _none(rows.shape[0], columns.shape[0], width), _none(columns.shape[0], rows.shape[0], width)
     done = 0 if unfinished is None else _resumed(unfinished.load(), by_row, by_column)
     tile = tile_in_parts(rows, columns, memory)
     # A row length that is a multiple of the page would put every row of the tile in the same few cache sets.
     space = np.empty((tile[0], tile[1] + -tile[1] % 16 + 16), dtype=np.float32)
-    for top, bottom in tiles(len(rows), tile[0], done):
+    for top, bottom in tiles(rows.shape[0], tile[0], done):
         block = checked(rows.block(top, bottom), top, "Left")
-        for first, last in tiles(len(columns), tile[1]):
+        for first, last in tiles(columns.shape[0], tile[1]):
             others = columns.block(first, last)
             if top == done:
                 checked(others, first, "Right")
@@ -127,7 +127,7 @@ def nearest(
             share(partial(_sweep_rows, space, block, others, first, of_rows), bottom - top)
             share(partial(_sweep_columns, space[: bottom - top], top, of_columns), last - first)
         if unfinished is not None:
-            unfinished.keep(bottom, len(rows), partial(_held, bottom, by_row, by_column))
+            unfinished.keep(bottom, rows.shape[0], partial(_held, bottom, by_row, by_column))
     found = []
     for kept in (by_row, by_column):
         share(partial(cut, kept), len(kept.held))
@@ -141,10 +141,10 @@ def nearest(
 def inner_products(rows: ArrayRows, others: ArrayRows, index: np.ndarray, memory: int) -> np.ndarray:
     """⟨rows[i], others[index[i, j]]⟩ for all i, j: summed in float64, given in float32."""
     exact = np.empty(index.shape, dtype=np.float32)
-    if index.size and not (index.min() >= 0 and index.max() < len(others)):  # the loops below look nowhere else
-        raise InputError(f"The lists name rows outside the {len(others):,} that there are; start the run again.")
+    if index.size and not (index.min() >= 0 and index.max() < others.shape[0]):  # the loops below look nowhere else
+        raise InputError(f"The lists name rows outside the {others.shape[0]:,} that there are; start the run again.")
     step = max(1, memory // (4 * rows.shape[1] * (index.shape[1] + 1)))
-    for start, stop in tiles(len(rows), step if others.array is None else len(rows)):
+    for start, stop in tiles(rows.shape[0], step if others.array is None else rows.shape[0]):
         listed, place = others.array, index[start:stop]
         if listed is None:
             there, place = np.unique(place, return_inverse=True)

@@ -23,14 +23,12 @@ from veclink.geometry.arrays import (
     along_rows,
     asarray,
     checked,
-    concat,
     doubles,
     floats,
     full,
     integers,
     is_numpy,
     namespace,
-    nonzero,
     order_of,
     running_max,
     tiles,
@@ -119,13 +117,14 @@ class Nearest:
         here = slice(top, top + len(cosine))
         width = self.cosine.shape[1]
         column = largest(cosine, min(width, cosine.shape[1]))
-        joined = concat([self.cosine[here], along_rows(cosine, column)], axis=1)
-        position = concat([integers(self.index[here]), column + first], axis=1)
+        xp = namespace(cosine)
+        joined = xp.concatenate((self.cosine[here], along_rows(cosine, column)), 1)
+        position = xp.concatenate((integers(self.index[here]), column + first), 1)
         chosen = largest(joined, width)
         self.cosine[here] = along_rows(joined, chosen)
         self.index[here] = along_rows(position, chosen)
         # −inf as long as the list is not full
-        self.floor[here] = namespace(joined).amin(self.cosine[here], axis=1)
+        self.floor[here] = xp.amin(self.cosine[here], axis=1)
 
 
 Lists = tuple[Nearest, Nearest]
@@ -198,7 +197,7 @@ def likely_pairs(rows: Array, others: Array, penalty: Array, least: Array) -> tu
     """Those of all pairs, multiplied at once."""
     rough = product(rows, 2 * others)
     rough -= penalty
-    return nonzero(rough >= least[:, None])
+    return tuple(namespace(rough).where(rough >= least[:, None]))
 
 
 def scan(
@@ -260,8 +259,9 @@ def _density(near: Nearest, others: int, k: int, error: float, again: Scan) -> A
     k = min(k, others)
     values = largest_values(near.cosine, k)
     density = doubles(values).mean(axis=1)
-    last = namespace(values).amin(values, axis=1)
-    (unsure,) = nonzero(last < near.floor + error)
+    xp = namespace(values)
+    last = xp.amin(values, axis=1)
+    (unsure,) = xp.where(last < near.floor + error)
     if len(unsure):
         free = full(others, 0.0, "float64", density)
         value, _ = again(Wanted(unsure, free, 2.0 * last[unsure], k, error))
@@ -275,23 +275,23 @@ def _ranking(sides: Lists, densities: tuple[Array, Array], ranks: Ranks, error: 
     sides, densities: of these rows, and of the others.
     """
     near, others = sides
-    penalty = doubles(densities[1])
+    xp, penalty = namespace(near.index), doubles(densities[1])
     value, index = _largest(2.0 * near.cosine - penalty[near.index], near.index, min(ranks.depth, len(penalty)))
     # pairs that only the other side listed
     reverse = 2.0 * others.cosine - penalty[:, None]
-    other, place = nonzero((others.index >= 0) & (reverse >= value[others.index, -1]))
+    other, place = xp.where((others.index >= 0) & (reverse >= value[others.index, -1]))
     row = integers(others.index[other, place])
     new = (index[row] != other[:, None]).all(axis=1)
     _merge(value, index, row[new], other[new], reverse[other, place][new])
     bound = _unlisted(near.floor, others.floor, penalty) + 2 * error
     certain = min(ranks.certain or ranks.depth, value.shape[1])
-    (unsure,) = nonzero(value[:, certain - 1] <= bound)
+    (unsure,) = xp.where(value[:, certain - 1] <= bound)
     if len(unsure):
         wanted = Wanted(unsure, penalty, value[unsure, -1], value.shape[1], error)
         value[unsure], index[unsure] = again(wanted)
     fewer = len(value), ranks.depth - value.shape[1]
-    value = concat([value, full(fewer, -_INF, "float64", value)], axis=1)
-    return _ranked(value, concat([index, full(fewer, -1, "int64", index)], axis=1), densities[0])
+    value = xp.concatenate((value, full(fewer, -_INF, "float64", value)), 1)
+    return _ranked(value, xp.concatenate((index, full(fewer, -1, "int64", index)), 1), densities[0])
 
 
 def _largest(value: Array, index: Array, depth: int) -> tuple[Array, Array]:
@@ -315,9 +315,9 @@ def _merge(value: Array, index: Array, row: Array, other: Array, new_value: Arra
         return
     xp, depth = namespace(row), value.shape[1]
     touched = xp.unique(row)
-    all_row = concat([concat([touched[:, None]] * depth, axis=1).reshape(-1), row])
-    all_other = concat([index[touched].reshape(-1), other])
-    all_value = concat([value[touched].reshape(-1), new_value])
+    all_row = xp.concatenate((xp.concatenate((touched[:, None],) * depth, 1).reshape(-1), row))
+    all_other = xp.concatenate((index[touched].reshape(-1), other))
+    all_value = xp.concatenate((value[touched].reshape(-1), new_value))
     order = order_of(all_other)
     order = order[order_of(all_value[order], descending=True)]
     order = order[order_of(all_row[order])]
@@ -333,9 +333,9 @@ def _unlisted(floor: Array, floor_others: Array, penalty: Array) -> Array:
     order = xp.argsort(floor_others)
     sorted_floor, sorted_penalty = floor_others[order], penalty[order]
     end = full(1, -_INF, "float64", floor)
-    lower = concat([end, running_max(2 * sorted_floor - sorted_penalty)])
+    lower = xp.concatenate((end, running_max(2 * sorted_floor - sorted_penalty)))
     # the least penalty among those whose floor is at least as high: a running maximum from the other end
-    least_penalty = -xp.flip(concat([end, running_max(-xp.flip(sorted_penalty, (0,)))]), (0,))
+    least_penalty = -xp.flip(xp.concatenate((end, running_max(-xp.flip(sorted_penalty, (0,))))), (0,))
     position = xp.searchsorted(sorted_floor, floor)
     return xp.maximum(lower[position], 2.0 * floor - least_penalty[position])
 
@@ -365,8 +365,8 @@ def searched(
         best = xp.maximum(value, best)
         parts.append(pieces)
         if len(parts) == 64:  # all but the largest are let go
-            parts = [largest_values(concat(parts, axis=1), k)]
-    largest_k = to_numpy(largest_values(concat(parts, axis=1), k))
+            parts = [largest_values(xp.concatenate(parts, 1), k)]
+    largest_k = to_numpy(largest_values(xp.concatenate(parts, 1), k))
     return to_numpy(best), to_numpy(index), np.sort(largest_k, axis=1)
 
 

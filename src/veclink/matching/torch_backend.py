@@ -22,7 +22,6 @@ from veclink.geometry.arrays import (
     RowSource,
     checked,
     is_numpy,
-    nonzero,
     tiles,
     to_numpy,
 )
@@ -131,7 +130,7 @@ def listed(rows: DeviceRows, columns: DeviceRows, ranks: Ranks, memory: int) -> 
     left, right = held
     near = kernels.nearest(left, right, width)
     for lists, own, others in ((near[0], rows, columns), (near[1], columns, rows)):
-        (short,) = nonzero((lists.index >= 0).sum(dim=1) < min(max(ranks.k, ranks.depth), len(others)))
+        (short,) = torch.where((lists.index >= 0).sum(dim=1) < min(max(ranks.k, ranks.depth), len(others)))
         if len(short):
             again, _ = rankings.nearest(DeviceRows(own.take(short), own.device), others, width, tile)
             lists.cosine[short], lists.index[short], lists.floor[short] = again.cosine, again.index, again.floor

@@ -73,6 +73,9 @@ def gather(
     head, sentence = headline(links, found)
     if agreement is not None and (agreement.fits or summary.verdict == "not linkable"):  # else the head says it
         told.insert(0, agreement.sentence)
+    counts, _ = np.histogram(source.probability, 10, (0.0, 1.0))
+    decoys = links.trace.get("decoys")  # as many as wrong pairs are expected, by probability
+    wrong = np.array(decoys["probability"]).reshape(10, -1).sum(axis=1).tolist() if decoys else [None] * 10
     is_doubtful = summary.is_open or summary.verdict != summary.verdict_in_words  # red would say that nothing is shared
     right = None if truth is None else _in_truth(source, truth)
     return {
@@ -91,7 +94,7 @@ def gather(
         "estimates": found,
         "truth": None if truth is None else score(links.pairs, truth),
         "examples": examples(links, a, b, truth, sure=1, doubtful=2),
-        "histogram": _histogram(links, source),
+        "histogram": list(zip(np.arange(10) / 10, counts.tolist(), wrong, strict=True)),
         "curve": [] if found is None else _curve(links, source),
         "map": mapped,
         "sure": SURE,
@@ -167,14 +170,6 @@ def _hubs(links: Links, hubs: dict[str, np.ndarray], called: dict[str, Names]) -
             partners = links.pairs[links.pairs[:, column] == row, 1 - column].tolist()
             told.append((chosen, side, called[side].of(row), called[other].of(partners[0]) if partners else "nothing"))
     return sorted(told, key=lambda hub: (-hub[0], *hub[1:]))[:SHOWN]
-
-
-def _histogram(links: Links, source: Links) -> list[tuple[float, int, float | None]]:
-    """For each tenth of probability: where it begins, how many pairs there are, how many decoys."""
-    counts, _ = np.histogram(source.probability, 10, (0.0, 1.0))
-    decoys = links.trace.get("decoys")
-    wrong = [None] * 10 if not decoys else np.array(decoys["probability"]).reshape(10, -1).sum(axis=1).tolist()
-    return [(i / 10, int(count), each) for i, (count, each) in enumerate(zip(counts, wrong, strict=True))]
 
 
 def _curve(links: Links, source: Links) -> list[tuple[float, int, Any]]:

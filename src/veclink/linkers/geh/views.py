@@ -25,7 +25,7 @@ from functools import partial
 
 import numpy as np
 
-from veclink.geometry.arrays import Array, Rows, asarray, both, concat, full, is_numpy, order_of, tiles, to_numpy
+from veclink.geometry.arrays import Array, Rows, asarray, both, full, is_numpy, namespace, order_of, tiles, to_numpy
 from veclink.geometry.clouds import Cloud
 from veclink.geometry.nearest import cosines_at_once, largest, spherical_kmeans
 from veclink.geometry.signatures import distances, kernel_hash, kernel_width, unit_rows
@@ -324,7 +324,7 @@ def ends_at(cloud: Rows, seeds: np.ndarray, linked: np.ndarray, positions: np.nd
     """The vectors on one side at positions among seeds (s, d), then linked rows (m,) of a cloud; the seeds first."""
     is_seed = positions < len(seeds)
     of_cloud = cloud.take(linked[positions[~is_seed] - len(seeds)])
-    return concat([asarray(seeds[positions[is_seed]], of_cloud), of_cloud])
+    return namespace(of_cloud).concatenate((asarray(seeds[positions[is_seed]], of_cloud), of_cloud))
 
 
 def spaced(r: Array, count: int) -> Array:
