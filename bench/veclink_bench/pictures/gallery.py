@@ -1,17 +1,21 @@
-"""The gallery of reports in the documentation: five small cuts of the bundled sample, each with another verdict.
+"""The gallery of reports in the documentation: small cuts of the bundled sample, each with another verdict.
 
-    veclink bench gallery
+    veclink bench gallery --data DIR
 
 Written to docs/gallery. Each verdict is checked: a page that shows another one than its name says is not written.
+DIR/papers holds the vectors of the titles alone, for two catalogues that are written differently.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from veclink import link, sample
 from veclink.data.collection import Collection
@@ -19,7 +23,7 @@ from veclink.data.pairs import read_pairs
 from veclink.report import save_report
 from veclink.stores.opening import open_collection
 from veclink_bench.arguments import parser
-from veclink_bench.places import ROOT
+from veclink_bench.places import ROOT, data_folder
 
 GALLERY = ROOT / "docs" / "gallery"
 SHARED_SEEDS = 12
@@ -39,6 +43,8 @@ class Cut:
         Known pairs that are given.
     verdict : str
         What the report has to say.
+    titles_alone : bool
+        Whether A has vectors of the titles alone, and of the titles what is before the colon: another catalogue.
     """
 
     shared: int
@@ -47,6 +53,7 @@ class Cut:
     verdict: str
     copies: int = 0
     seeds: int = SHARED_SEEDS
+    titles_alone: bool = False
 
 
 CUTS = {
@@ -55,23 +62,26 @@ CUTS = {
     "not-linkable": Cut(0, 300, 300, "not linkable", seeds=0),
     "copies": Cut(200, 100, 100, "linkable", copies=40),
     "unequal": Cut(110, 10, 590, "linkable"),
+    "two-catalogues": Cut(700, 250, 250, "linkable", seeds=10, titles_alone=True),
 }
 
 
 def main() -> None:
     """Link each cut and write its report."""
-    options = parser(__doc__)
-    options.add_argument("--only", choices=CUTS, help="this one alone")
-    wanted = options.parse_args().only
+    arguments = parser(__doc__, data=True)
+    arguments.add_argument("--only", choices=CUTS, help="this one alone")
+    options = arguments.parse_args()
     GALLERY.mkdir(exist_ok=True)
     for name, cut in CUTS.items():
-        if wanted in (None, name):
-            write(name, cut)
+        if options.only in (None, name):
+            write(name, cut, data_folder(options.data) / "papers")
 
 
-def write(name: str, cut: Cut) -> None:
-    """The report of one cut; ends the process where its verdict is another one."""
+def write(name: str, cut: Cut, papers: Path) -> None:
+    """The report of one cut; ends the process where its verdict is another one. papers: the folder of the titles."""
     a, b, shared = collections(cut)
+    if cut.titles_alone:
+        a = written_otherwise(a, papers)
     seeds: Any = shared[: cut.seeds] if cut.seeds else None
     links = link(a, b, seeds=seeds, device="cpu")
     found = links.summary.verdict
@@ -93,6 +103,16 @@ def collections(cut: Cut) -> tuple[Collection, Collection, np.ndarray]:
     a = _collection(whole_a, np.concatenate([rows_a, rows_a[: cut.copies]]), "papers-minilm")
     b = _collection(whole_b, rows_b, "papers-mpnet")
     return a, b, shared
+
+
+def written_otherwise(a: Collection, papers: Path) -> Collection:
+    """The same papers as a catalogue of its own that knows no abstracts."""
+    assert a.ids is not None and a.payload is not None
+    with (papers / "papers.csv").open(encoding="utf-8", newline="") as file:
+        row_of = {line["id"]: row for row, line in enumerate(csv.DictReader(file))}
+    vectors = np.load(papers / "titles.minilm.npy")[[row_of[each] for each in a.ids.tolist()]]
+    short = pa.table({"title": [title.split(":")[0] for title in a.payload["title"].to_pylist()]})
+    return Collection.from_array(vectors, a.ids, short, name="titles-minilm")
 
 
 def _rows(
