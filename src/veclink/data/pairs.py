@@ -201,7 +201,7 @@ def columns_of_pairs(pairs: Any, what: str, *, empty_ids: bool = False) -> tuple
     if hasattr(pairs, "__arrow_c_stream__"):
         table = pa.table(pairs)
         if not {"a", "b"} <= set(table.column_names):
-            raise InputError(f"The {what} have the columns {named(table.column_names)}; pairs are in columns a and b.")
+            raise InputError(f"The {what} have the columns {named(table.column_names)}; rename two to a and b.")
         return _objects(table.column("a").to_pylist()), _objects(table.column("b").to_pylist())
     if isinstance(pairs, np.ndarray) and (not pairs.size or (pairs.ndim == 2 and pairs.shape[1] == 2)):
         left, right = pairs.reshape(-1, 2).T

@@ -115,9 +115,9 @@ def link(
         Refuse repeated seeds, and rows with two partners. By default a repeated seed counts once, and contradicting
         ones are not used (`summary.contradicting_seeds` names them).
     options : SpanOptions or GehOptions, optional
-        Options of the method, such as `one_to_one`.
+        Options of the method; both are in `veclink.linkers.options`.
     **keywords
-        The same, by name.
+        The same, by name: `one_to_one` and `trust_seeds` of span, `path` and `max_iterations` of geh, and so on.
 
     Returns
     -------
@@ -191,8 +191,8 @@ def _check_call(
         raise InputError(told)
     if method == "geh" and all(start is None for start in believed):
         raise InputError(
-            "Method 'geh' starts from seeds or anchors and believes them, and those of a column or of earlier links "
-            "may be wrong; method 'span' starts from those too, and from nothing."
+            "Method 'geh' needs seeds or anchors, and believes them; method 'span' also starts from a column, from "
+            "earlier links, or from nothing."
         )
 
 

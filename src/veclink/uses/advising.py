@@ -105,7 +105,7 @@ class Advice(Told):
             if way.ndcg is not None:
                 told += f", NDCG@10 {100 * way.ndcg:.1f}" + " (forecast)" * (way.name == "embed")
             found.append((WAYS[way.name], told))
-        return [*found, ("Measured on", f"{self.n_links:,} held-out links, {self.share:.0%} of A")]
+        return [*found, ("Measured on", f"{self.n_links:,} links, each held out once; {self.share:.0%} of A")]
 
 
 @shows_progress
