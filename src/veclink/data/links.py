@@ -144,10 +144,12 @@ class Links(Tabled):
             "pairs": pairs,
             "probability": probability,
             "evidence": {name: _evidence(name, values, size) for name, values in (evidence or {}).items()},
-            "ids_a": _linked_ids("ids_a", ids_a, size),
-            "ids_b": _linked_ids("ids_b", ids_b, size),
             "texts": texts,
         }
+        for side, given in (("ids_a", ids_a), ("ids_b", ids_b)):
+            ids = judged[side] = None if given is None else as_ids(given, side).copy()
+            if ids is not None and len(ids) != size:
+                raise InputError(f"There are {plural(size, 'link')} and {len(ids):,} {side}; give the id of each row.")
         if not all(surest_first(pairs[part], probability[part]) for part in (slice(n), slice(n, None))):
             is_other = np.arange(size) >= n
             judged = _chosen(judged, np.lexsort((pairs[:, 1], pairs[:, 0], -probability, is_other)))
@@ -555,12 +557,3 @@ def _evidence(name: str, values: Any, n: int) -> np.ndarray:
     if column.dtype.kind == "b":
         return column
     raise InputError(f"The evidence {name!r} holds {column.dtype}; it must be integers, floats or booleans.")
-
-
-def _linked_ids(side: str, ids: Any, n: int) -> np.ndarray | None:
-    if ids is None:
-        return None
-    ids = as_ids(ids, side)
-    if len(ids) != n:
-        raise InputError(f"There are {plural(n, 'link')} and {len(ids):,} {side}; give the id of each linked row.")
-    return ids.copy()

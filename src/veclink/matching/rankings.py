@@ -89,13 +89,9 @@ def brute_force(left: Array, right: Array, ranks: Ranks) -> Matches:
     for near, own, others in ((cosine, of_left, of_right), (cosine.T, of_right, of_left)):
         value = 2 * doubles(near) - others
         index = asarray(np.tile(np.arange(value.shape[1]), (len(value), 1)), value)
-        rankings.append(_ranked(*_largest(value, index, ranks.depth), own))
+        best, index = _largest(value, index, ranks.depth)
+        rankings.append(Ranking(to_numpy(index), to_numpy(floats(best - own[:, None])), to_numpy(own)))
     return Matches(*rankings)
-
-
-def _ranked(value: Array, index: Array, density: Array) -> Ranking:
-    """A ranking from what the best others (n, depth) are worth to rows of this density (n,), and which they are."""
-    return Ranking(to_numpy(index), to_numpy(floats(value - density[:, None])), to_numpy(density))
 
 
 @dataclass
@@ -291,7 +287,9 @@ def _ranking(sides: Lists, densities: tuple[Array, Array], ranks: Ranks, error: 
         value[unsure], index[unsure] = again(wanted)
     fewer = len(value), ranks.depth - value.shape[1]
     value = xp.concatenate((value, full(fewer, -_INF, "float64", value)), 1)
-    return _ranked(value, xp.concatenate((index, full(fewer, -1, "int64", index)), 1), densities[0])
+    index = xp.concatenate((index, full(fewer, -1, "int64", index)), 1)
+    score = floats(value - densities[0][:, None])
+    return Ranking(to_numpy(index), to_numpy(score), to_numpy(densities[0]))
 
 
 def _largest(value: Array, index: Array, depth: int) -> tuple[Array, Array]:
