@@ -189,7 +189,7 @@ def has_column(collection: Collection, column: str) -> bool:
 
 def _values(collection: Collection, column: str, rows: np.ndarray | None = None) -> list[str]:
     """The normalised values of a column, of all rows or of some."""
-    assert collection.payload is not None, "the column was found in it"
+    assert collection.payload is not None  # the column was found in it
     values = collection.payload.column(column)
     return [normalised(value) for value in (values if rows is None else values.take(rows)).to_pylist()]
 

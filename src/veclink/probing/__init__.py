@@ -240,7 +240,7 @@ def check_seeds(a: Cloud, b: Cloud, seeds: Anchors, wrong: Rows | None, rng: np.
 
     wrong: rows of the seeds that look wrong by `outlier_seeds.outliers`; None where no trial could tell.
     """
-    assert seeds.pairs is not None, "seeds are pairs of rows"
+    assert seeds.pairs is not None  # seeds are pairs of rows
     chosen = np.sort(rng.permutation(len(seeds))[:400])
     left, right, pairs = seeds.left[chosen], seeds.right[chosen], seeds.pairs[chosen]
     if len(chosen) < LEAST:

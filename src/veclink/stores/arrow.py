@@ -94,7 +94,7 @@ def one_table(tables: Sequence[pa.Table]) -> pa.Table:
         return pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         whole = table_of([record for table in tables for record in table.to_pylist()])
-        assert whole is not None, "tables whose fields have several kinds have fields"
+        assert whole is not None  # tables whose fields have several kinds have fields
         return whole
 
 

@@ -129,7 +129,7 @@ class Appended:
     def batches(self) -> Iterator[Batch]:
         """All rows, some thousand at a time."""
         rows = self.collection
-        assert rows.payload is not None, "a merged collection says where its rows come from"
+        assert rows.payload is not None  # a merged collection says where its rows come from
         for start in range(0, len(rows), BATCH):
             here = slice(start, start + BATCH)
             yield Batch(rows.vectors[here], rows.ids_at(here), rows.payload.slice(start, BATCH))

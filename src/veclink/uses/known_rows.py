@@ -198,7 +198,7 @@ def _known(fit: CrossFit, candidates: Candidates, cloud: Cloud, side: int, rng: 
     best = (candidates.best_a, candidates.best_b)[side]
     partners = (candidates.rows_b, candidates.rows_a)[side]
     maps = fit.densities[:1] if fit.whole is not None else fit.densities  # of large clouds all maps share those
-    assert cloud.mean is not None, "linkers for new rows are fitted to centred clouds"
+    assert cloud.mean is not None  # linkers for new rows are fitted to centred clouds
     return KnownSide(
         parts=(Part.of(cloud.collection),),
         mean=cloud.mean,

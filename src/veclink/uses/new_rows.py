@@ -215,7 +215,7 @@ def _pulled_back(knowledge: Knowledge, side: int, new: np.ndarray) -> np.ndarray
     With P and Q the two projections, cos = ⟨uP/|uP|, vQ/|vQ|⟩ = ⟨(uP/|uP|)Qᵀ, v⟩/|vQ|, and v = (x/|x| − mean)/c. So no
     row of the large side is projected: what it takes beside the product is one multiplication of each row.
     """
-    assert knowledge.whole is not None, "large collections have one map to search along"
+    assert knowledge.whole is not None  # large collections have one map to search along
     pulled = unit_rows(new @ knowledge.whole[side]) @ knowledge.whole[1 - side].T
     return np.column_stack([pulled, pulled @ knowledge.sides[1 - side].mean]).astype(np.float32)
 
