@@ -250,11 +250,8 @@ def _merge(
         if not store.keeps_payload and store.address.path is not None:  # what is in the way is told before the work
             check_table_beside(store.address.path)
         in_the_way = None if replace else store.in_the_way()
-        if write and in_the_way:
-            raise InputError(
-                f"{in_the_way} is there already; choose another name, or replace it with --replace, which drops the "
-                "rows that were appended to it."
-            )
+        if write and not replace:
+            store.check_free()
         merged = join()
         cost = in_words("cost", hidden=merged.summary.hidden, is_calibrated=are_calibrated(links), written=write)
         if write:

@@ -367,7 +367,10 @@ class Store(ABC):
         """Refuse to write over what is there."""
         there = self.in_the_way()
         if there is not None:
-            raise InputError(f"{there} is there already; choose another name, or replace it (replace=True, --replace).")
+            raise InputError(
+                f"{there} is there already; choose another name, or replace all of it, with the rows that were "
+                "appended (--replace; in Python replace=True)."
+            )
 
     def check_writable(self) -> None:
         """Refuse to change a store that was opened to be read."""
