@@ -205,7 +205,7 @@ def _score_on_card(value: float, known: Mapping[str, float]) -> str:
     rivals = [known.get(f"rival_{side}_score") for side in "ba"]
     leads = [value - rival for rival in rivals if rival is not None and np.isfinite(rival)]
     lead = f", {min(leads):.2f} ahead of the nearer rival" if leads else ""
-    return f"{value:.2f}{lead}"
+    return f"{value:.3g}{lead}"
 
 
 def _under_one_map(place: int) -> tuple[Evidence, Evidence]:
