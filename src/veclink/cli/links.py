@@ -281,10 +281,10 @@ def cut(
     output
         Where the links go: .csv, .parquet, or a URL: a table of a store.
     precision
-        Keep the most certain links with an estimated precision of at least P. The estimate is conservative: each
-        expected wrong link counts as 1.9 or more (`caution` with --json).
+        Keep as many links as have, together, an estimated precision of at least P. That can be more than the run
+        kept. The estimate is conservative: each expected wrong link counts as 1.9 or more (`caution` with --json).
     probability
-        Keep every link with at least this probability.
+        Keep every link that is at least this probable by itself: the certain ones alone.
     links
         Keep the N most certain links.
     annotate
