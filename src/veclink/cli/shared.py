@@ -81,6 +81,13 @@ def check_payload(path: Path | None) -> Path | None:
     return path
 
 
+def check_map_file(path: Path | None) -> Path | None:
+    """Refuse a file that no map can be written to."""
+    if path is not None and path.suffix.lower() != ".safetensors":
+        raise typer.BadParameter(f"{path} does not end in .safetensors.")
+    return path
+
+
 def check_side(name: str) -> str:
     """Refuse what is no side."""
     return check_choice("--side", name, ("a", "b"))

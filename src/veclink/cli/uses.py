@@ -41,6 +41,7 @@ from veclink.cli.shared import (
     as_given,
     check_apart,
     check_links_file,
+    check_map_file,
     check_place,
     check_report,
     check_table,
@@ -359,7 +360,7 @@ def advise(
     queries_b: str | None = option(None),
     qrels: Path | None = option(None),
     without_old: bool = flag("--without-old"),
-    adapter: Path | None = option(None),
+    adapter: Path | None = option(None, callback=check_map_file),
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
     map: str = MAP_KIND,
@@ -396,8 +397,6 @@ def advise(
     queries = (queries_a, queries_b, qrels)
     if any(queries) and not all(queries):
         raise typer.BadParameter("Give --queries-a, --queries-b and --qrels, or none of them.")
-    if adapter is not None and adapter.suffix.lower() != ".safetensors":
-        raise typer.BadParameter(f"{adapter} does not end in .safetensors.", param_hint="--adapter")
     fitting: dict[str, Any] = {"map": map, "random_state": random_state}
     with showing_progress(quiet=quiet) as listener:
         left, right = (opened(each, None, payload=False, progress=listener) for each in (a, b))
@@ -530,7 +529,7 @@ def translate(
     a: str | None = option(None, "--a"),
     b: str | None = option(None, "--b"),
     reverse: bool = flag("--reverse"),
-    save: Path | None = option(None),
+    save: Path | None = option(None, callback=check_map_file),
     replace: bool = REPLACE,
     as_json: bool = AS_JSON,
     quiet: bool = QUIET,
@@ -565,8 +564,6 @@ def translate(
 
     if (with_ is None) == (links is None):
         raise typer.BadParameter("Give a translator (--with), or links to fit one to (--links --a --b).")
-    if save is not None and save.suffix.lower() != ".safetensors":
-        raise typer.BadParameter(f"{save} does not end in .safetensors.", param_hint="--save")
     check_place(output, vectors, a, b, links, with_)
     source = opened(vectors, None)
     zero, _ = inspected(source, source.name)
