@@ -134,7 +134,7 @@ def evidence_table() -> str:
     """Every kind of evidence in the registry: its name, whether it is a column, and what it is."""
     lines = ["| evidence | a column | |", "|---|---|---|"]
     for entry in evidence.REGISTRY:
-        column = "yes" if entry.is_column else "no"
+        column = "yes" if entry.of_columns is None else "no"
         lines.append(f"| `{entry.name}` | {column} | {entry.help} |")
     return "\n".join(lines)
 

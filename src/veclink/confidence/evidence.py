@@ -84,11 +84,6 @@ class Evidence:
     card_label: str | None = None
     card: Callable[[float, Mapping[str, float]], str] | None = field(default=lambda value, known: f"{value:.2f}")
 
-    @property
-    def is_column(self) -> bool:
-        """Whether it is a column of links files."""
-        return self.of_columns is None
-
     def recorded(self, columns: Columns) -> np.ndarray | None:
         """Its values for links with these columns, float64; None where a file lacks what it takes."""
         if self.of_columns is None:
@@ -167,7 +162,7 @@ def evidence_columns(
     positions: (n,) of the links among the candidates; NaN where one is −1, a given pair that is no candidate.
     """
     pairs = candidate_pairs(candidates, neighbourhoods, positions)
-    values = _values(pairs, tuple(entry for entry in entries if entry.is_column))
+    values = _values(pairs, tuple(entry for entry in entries if entry.of_columns is None))
     return {name: np.where(positions >= 0, each, np.nan).astype(np.float32) for name, each in values.items()}
 
 

@@ -143,14 +143,5 @@ class Watch:
         """Where a pass over all rows keeps what it has so far; `told` hears of (rows done, rows)."""
         return None if self.checkpoint is None else UnfinishedPass(self.checkpoint, told)
 
-    def load(self, stage: str, rng: np.random.Generator) -> Packed | None:
-        """What was kept of a stage, the generator set to its state after it."""
-        return None if self.checkpoint is None else self.checkpoint.load(stage, rng)
-
-    def save(self, stage: str, rng: np.random.Generator, packed: Packed) -> None:
-        """Keep a stage, and the state of the generator after it."""
-        if self.checkpoint is not None:
-            self.checkpoint.save(stage, rng, *packed)
-
 
 NOBODY = Watch()

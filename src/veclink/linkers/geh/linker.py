@@ -122,12 +122,13 @@ def geh(
     budget = None if memory is None else parse_memory(memory)
     growing = Growing(a, b, anchors, Settings(options, budget, device))
     rng = np.random.default_rng(random_state)
-    packed = watch.load("growth", rng)
+    packed = None if watch.checkpoint is None else watch.checkpoint.load("growth", rng)
     if packed is not None:
         growing.unpack(packed)
     while not growing.finished:
         growing.advance(rng)
-        watch.save("growth", rng, growing.pack())
+        if watch.checkpoint is not None:
+            watch.checkpoint.save("growth", rng, *growing.pack())
         mean = float(growing.confidence.mean()) if len(growing.confidence) else None
         watch.tell(Progress(len(growing.history), growing.most, growing.history[-1].links, mean, "growing"))
     return growing.result()

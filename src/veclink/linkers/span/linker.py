@@ -89,14 +89,17 @@ class Task:
 
     def kept(self, stage: str, run: Callable[[], State]) -> State:
         """What a long stage gives: from the checkpoint, or made now and kept there."""
-        packed = self.watch.load(stage, self.rng)
+        checkpoint = self.watch.checkpoint
+        if checkpoint is None:
+            return run()
+        packed = checkpoint.load(stage, self.rng)
         if packed is not None:
             arrays, plain = packed
             state = _unpacked(plain, arrays)
             assert isinstance(state, State), "that is what is packed"
             return state
-        state, arrays = run(), {}
-        self.watch.save(stage, self.rng, (arrays, _packed(state, arrays)))
+        state, arrays = run(), dict[str, np.ndarray]()
+        checkpoint.save(stage, self.rng, arrays, _packed(state, arrays))
         return state
 
 
