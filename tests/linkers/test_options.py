@@ -45,6 +45,8 @@ def test_options_come_as_an_object_or_by_name_and_not_both() -> None:
         options_of("span", SpanOptions(), {"k": 5})
     with pytest.raises(InputError, match="are SpanOptions, and not GehOptions"):
         options_of("span", GehOptions(), {})
+    with pytest.raises(InputError, match=r"at\(precision=0.95\)"):
+        options_of("span", None, {"precision": 0.9})
 
 
 def test_what_was_told_is_noted_in_the_links_whichever_way_it_was_told() -> None:

@@ -240,6 +240,8 @@ def plain(options: Mapping[str, Any]) -> dict[str, Any]:
 def _check_known(owner: str, kind: type[Options] | type[GrowthSchedule], given: Mapping[str, Any]) -> None:
     known = [each.name for each in fields(kind)]
     unknown = [name for name in given if name not in known]
+    if "precision" in unknown:
+        raise InputError("A precision is asked of links that are there: link(…).at(precision=0.95).")
     if unknown:
         raise InputError(f"{owner} has no option {named(unknown)}; it has {', '.join(map(repr, known))}.")
 

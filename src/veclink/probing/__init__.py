@@ -146,7 +146,7 @@ def probe(
 
     Parameters
     ----------
-    a, b : array of shape (n, d), Collection, path or URL
+    a, b : array of shape (n, d), frame, Collection, path or URL
         The two collections, as for `link`.
     seeds : pairs of shape (m, 2) or path, optional
         Known pairs, as for `link`: they tell whether the two models agree on what is near, and which ones look wrong.

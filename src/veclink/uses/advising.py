@@ -124,7 +124,7 @@ def advise(
 
     Parameters
     ----------
-    a, b : array of shape (n, d), Collection, path or URL
+    a, b : array of shape (n, d), frame, Collection, path or URL
         All documents by the old model, and some of them by the new one.
     links : Links, pairs of shape (m, 2), or path
         Which of A are in B, at least 10.

@@ -177,7 +177,7 @@ def append(
         The side that the new rows are of.
     sure : float
         Links less probable than this join nothing.
-    against : array, Collection, path or URL, optional
+    against : array, frame, Collection, path or URL, optional
         The other collection, where the linker cannot find it.
     progress : callable or True, optional
         Called with the progress. True shows it.

@@ -184,7 +184,7 @@ def cluster(
 
     Parameters
     ----------
-    a, b : array of shape (n, d), Collection, path or URL
+    a, b : array of shape (n, d), frame, Collection, path or URL
         The two collections.
     links : Links, pairs of shape (m, 2), or path
         Pairs name rows or ids.

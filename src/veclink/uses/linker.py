@@ -105,7 +105,7 @@ class Linker:
 
         Parameters
         ----------
-        a, b : array of shape (n, d), Collection, path or URL
+        a, b : array of shape (n, d), frame, Collection, path or URL
             The two collections.
         links : Links, optional
             Links between them that were found before: nothing is linked again.
@@ -185,11 +185,11 @@ class Linker:
 
         Parameters
         ----------
-        new : array of shape (m, d), Collection, path or URL
+        new : array of shape (m, d), frame, Collection, path or URL
             Rows that are not in their collection yet.
         side : {"a", "b"}
             The side that they belong to.
-        against : array, Collection, path or URL, optional
+        against : array, frame, Collection, path or URL, optional
             The other collection as it is now. By default the one in memory, or opened from where it was.
         skip_zero : bool
             Leave out new rows that are zero instead of refusing them.
@@ -235,9 +235,9 @@ class Linker:
 
         Parameters
         ----------
-        new_a, new_b : array, Collection, path or URL, optional
+        new_a, new_b : array, frame, Collection, path or URL, optional
             New rows of either side, or of both. A batch that was added before is not added again.
-        a, b : array, Collection, path or URL, optional
+        a, b : array, frame, Collection, path or URL, optional
             The collections without the new rows, if they are neither in memory nor where they were: B for new rows of
             A, A for new rows of B, both to fit again.
         refit : {"auto", True, False}

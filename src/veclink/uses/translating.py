@@ -115,7 +115,7 @@ class Translator:
         ----------
         links : Links, pairs of shape (m, 2), or path
             At least 10.
-        a, b : array of shape (n, d), Collection, path or URL
+        a, b : array of shape (n, d), frame, Collection, path or URL
             The collections that were linked.
         map : str
             "blend", "la2m" (the paper's), "procrustes", "ridge" (see `maps`), or "auto", which compares all
