@@ -13,7 +13,7 @@ import pytest
 import golden_calibration
 import span_papers
 from packed_data import unpacked
-from toy_evidence import OF_NEIGHBOURHOODS, OF_SCORES, TOYS
+from toy_evidence import TOYS
 from veclink.confidence import evidence
 from veclink.confidence.evidence import Evidence, evidence_columns, neighbourhood_features
 from veclink.data.links import Links
@@ -76,7 +76,7 @@ class TestOneEntryIsEnough:
 
     def test_the_model_weighs_it(self, toy_links: Links, toy: Evidence) -> None:
         model = toy_links.trace["model"]
-        assert model["features"] == [*PUBLISHED, OF_SCORES.name, OF_NEIGHBOURHOODS.name]
+        assert model["features"] == [entry.name for entry in evidence.model_evidence()]
         place = model["features"].index(toy.name)
         for part in ("weights", "centre", "scale"):
             assert len(model[part]) == len(model["features"])

@@ -63,8 +63,6 @@ class Evidence:
         Those other columns.
     resolution : float
         The step in which reports keep it, as an int16.
-    card_label : str, optional
-        What the card of a review calls it; `label` where it is None.
     card : callable or None
         Its text on the card, from what `Links.explain` says of a link; None where a card does not show it.
     """
@@ -81,7 +79,6 @@ class Evidence:
     of_columns: Callable[[Columns], np.ndarray] | None = None
     needed: tuple[str, ...] = ()
     resolution: float = 1e-4
-    card_label: str | None = None
     card: Callable[[float, Mapping[str, float]], str] | None = field(default=lambda value, known: f"{value:.2f}")
 
     def recorded(self, columns: Columns) -> np.ndarray | None:
@@ -244,7 +241,6 @@ REGISTRY: tuple[Evidence, ...] = (
         help="how alike two objects are in the common space, less how alike their neighbourhoods are to everything "
         "(cross-fitted CSLS)",
         of_pairs=lambda pairs: pairs.score,
-        card_label="Score",
         card=_score_on_card,
     ),
     Evidence(
@@ -275,7 +271,6 @@ REGISTRY: tuple[Evidence, ...] = (
         against="the links near it lie differently around the two",
         help="how the similarities of one object to the links near it correlate with those of the other",
         of_neighbourhoods=lambda measured: measured.agreement[0],
-        card_label="Links around both",
         card=lambda value, known: f"correlation {value:.2f}",
     ),
     Evidence(
@@ -284,7 +279,6 @@ REGISTRY: tuple[Evidence, ...] = (
         against="few of the links near the one are also near the other",
         help="the share of the links near the one object that are also near the other",
         of_neighbourhoods=lambda measured: measured.agreement[1],
-        card_label="Neighbours in common",
         card=lambda value, known: f"{100 * value:.0f} %",
     ),
     Evidence(

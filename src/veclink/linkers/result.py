@@ -12,6 +12,7 @@ from veclink.confidence.constants import CALIBRATION_VERSION
 from veclink.confidence.intervals import caution_of
 from veclink.data.collection import digest, fingerprint
 from veclink.data.links import Links
+from veclink.data.links_files import row_evidence
 from veclink.data.summary import Summary, judged_anew, shares, with_ranges
 from veclink.data.words import Reason, texts_of
 from veclink.geometry.clouds import Cloud
@@ -61,8 +62,8 @@ def links_of(
     """
     evidence = dict(found.evidence)
     for name, column in evidence.items():
-        if name.endswith(("_a", "_b")) and not name.startswith("rank"):  # rows of a cloud become those of a collection
-            rows = (a if name.endswith("_a") else b).rows
+        if side := row_evidence(name):  # rows of a cloud become those of a collection
+            rows = (a if side == "a" else b).rows
             evidence[name] = np.where(column >= 0, rows[np.maximum(column, 0)], -1)
     pairs, probability, kept = _rows(found.pairs, a, b), found.probability, found.kept
     if groups is not None:

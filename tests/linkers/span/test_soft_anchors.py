@@ -31,10 +31,9 @@ def _centred(vectors: np.ndarray) -> np.ndarray:
 
 def test_a_few_rows_among_many_find_their_partners_from_a_few_seeds() -> None:
     a, b, seeds, partner = _few_among_many(120, 8)
-    pairs, score = grow_softly(_centred(a), _centred(b), seeds, np.random.default_rng(0), QUICK)
+    pairs = grow_softly(_centred(a), _centred(b), seeds, np.random.default_rng(0), QUICK)
     right = partner[pairs[:, 0]] == pairs[:, 1]
     assert right.sum() > 90
-    assert np.all(np.diff(score) <= 0)
     assert right[: len(right) // 2].mean() > right[len(right) // 2 :].mean()
 
 

@@ -27,12 +27,11 @@ from veclink.linkers.span.constants import (
     PROBE,
     SHORT,
 )
-from veclink.linkers.span.growing import Pool, grow, query_order
+from veclink.linkers.span.growing import DEFAULT_SCHEDULE, Pool, grow, query_order
 from veclink.progress import RoundListener
 
 AttemptListener = Callable[[str], None]
 Means = Sides
-DEFAULT_SCHEDULE = GrowthSchedule()
 MAX_SHARE = 0.75  # of the smaller cloud: more is not asked for, however small it is against the other
 # Growth where the smaller cloud has few rows: its limit follows what is there, not `least` (40 % of 150 rows,
 # nearly all wrong), views hold more of a small pool and do without some of the seeds in turn, and the seeds stay for

@@ -1,4 +1,4 @@
-"""Every number that decides what span linking finds, and what it was chosen on.
+"""Numbers that decide what span linking finds, and what each was chosen on; those of one module alone stand there.
 
 "Origin not recorded" is meant literally: neither the history nor the documentation says which trials chose the number.
 Sizes that only decide speed or memory stand beside the code they belong to.

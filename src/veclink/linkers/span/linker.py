@@ -60,7 +60,7 @@ class State:
     # match
     candidates: Candidates = LATER  # c of them
     # score
-    features: np.ndarray = LATER  # (c, 4) what their neighbourhoods say
+    features: np.ndarray = LATER  # (c, f) what their neighbourhoods say
     fitted: np.ndarray = LATER  # (f,) positions of those that the calibration is fitted to
     # estimate
     calibrated: Calibrated = LATER

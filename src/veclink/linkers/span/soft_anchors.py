@@ -51,7 +51,7 @@ def grow_softly(
     rng: np.random.Generator,
     schedule: SoftSchedule = SOFT_SCHEDULE,
     listener: RoundListener | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> np.ndarray:
     """Mutual neighbours of two clouds that were brought together from a few given pairs, the best first.
 
     Parameters
@@ -69,9 +69,7 @@ def grow_softly(
 
     Returns
     -------
-    pairs : ndarray of shape (p, 2)
-    score : ndarray of shape (p,)
-        Their csls.
+    ndarray of shape (p, 2)
     """
     asked, given_asked = _asked(few, many, given, rng)
     rows = few[asked]
@@ -85,9 +83,8 @@ def grow_softly(
             listener(step + 1, len(rows), 0.0)
     best = csls.argmax(axis=1)
     mutual = np.flatnonzero(csls.argmax(axis=0)[best] == np.arange(len(csls)))
-    score = csls[mutual, best[mutual]]
-    order = np.argsort(-score, kind="stable")
-    return np.column_stack([asked[mutual], best[mutual]])[order], score[order]
+    order = np.argsort(-csls[mutual, best[mutual]], kind="stable")
+    return np.column_stack([asked[mutual], best[mutual]])[order]
 
 
 def _asked(few: np.ndarray, many: np.ndarray, given: np.ndarray, rng: np.random.Generator) -> Sides:

@@ -268,10 +268,8 @@ def _soft_pairs(search: Search, anchors: Anchors) -> np.ndarray:
     """Mutual neighbours (p, 2) of rows of A and of B, grown softly from given ones, the smaller cloud first."""
     a, b = search.clouds.all_rows("a"), search.clouds.all_rows("b")
     if len(a) <= len(b):
-        pairs, _ = grow_softly(a, b, anchors.rows, search.rng, listener=search.listener)
-        return pairs
-    pairs, _ = grow_softly(b, a, anchors.rows[:, ::-1], search.rng, listener=search.listener)
-    return pairs[:, ::-1]
+        return grow_softly(a, b, anchors.rows, search.rng, listener=search.listener)
+    return grow_softly(b, a, anchors.rows[:, ::-1], search.rng, listener=search.listener)[:, ::-1]
 
 
 def _searched(search: Search, anchors: Anchors | None) -> Attempt:
