@@ -108,8 +108,9 @@ def test_the_walk_cuts_both_ways(files: Path, walked: dict[str, str]) -> None:
     links = Links.load(files / "links.parquet")
     sure, more, best = (Links.load(files / name) for name in ("sure.csv", "more.parquet", "best.csv"))
     assert len(sure) < len(links) < len(more) and len(best) == 100
-    assert sure == links.at(precision=0.99) or len(sure) == len(links.at(precision=0.99))
-    assert (more.probability >= 0.3).all()
+    assert len(sure) == len(links.at(precision=0.99)) and (more.probability >= 0.3).all()
+    told = command("cut", files / "links.parquet", "--precision", 0.5, "-o", files / "half.csv")[1]
+    assert told.startswith("This keeps ") and "--probability" in told.splitlines()[0], "more than before is told first"
 
 
 def content(folder: Path) -> dict[str, Any]:

@@ -43,8 +43,9 @@ def merge(files: Path, output: object, *more: object) -> tuple[int, str, str]:
 
 def test_merge_says_what_it_would_do_and_does_it_only_when_told(files: Path, tmp_path: Path) -> None:
     output = tmp_path / "merged.parquet"
+    assert "#papers" in merge(files, f"sqlite://{tmp_path}/x.db", "--yes")[2], "a table has a name"
     code, out, _ = merge(files, output)
-    assert code == 0 and not output.exists()
+    assert code == 0 and list(tmp_path.iterdir()) == [], "nothing is made"
     assert "420 rows" in out and "120 of A translated" in out and "--yes" in out and "held-out links" in out
     code, out, _ = merge(files, output, "--yes")
     assert code == 0 and "Written to" in out
