@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from statistics import median
 
 import numpy as np
@@ -57,24 +58,16 @@ def cells_lost(cells_of: CellsOf) -> float:
     return len(lost)
 
 
-def pairs_converged(method: str) -> Callable[[CellsOf], float]:
+def pairs_converged(cells_of: CellsOf, method: str) -> float:
     """Pairs of the main table on which a method's mean F1 is above 50; NaN where it was not measured."""
-
-    def found(cells_of: CellsOf) -> float:
-        of = means_of(chosen(cells_of("main"), method=method), "pair").values()
-        return sum(mean > CONVERGED for mean in of) if of else math.nan
-
-    return found
+    of = means_of(chosen(cells_of("main"), method=method), "pair").values()
+    return sum(mean > CONVERGED for mean in of) if of else math.nan
 
 
-def trials(table: str, reduce: Callable[[Iterable[int]], int], *, of_rivals: bool) -> Callable[[CellsOf], float]:
+def trials(cells_of: CellsOf, table: str, reduce: Callable[[Iterable[int]], int], *, of_rivals: bool) -> float:
     """The least or most trials that a cell of span and GEH has, or one of the rivals."""
-
-    def found(cells_of: CellsOf) -> float:
-        own = [cell for cell in cells_of(table) if (cell["method"] not in LINKERS) == of_rivals]
-        return reduce(len(group) for group in grouped(own, "pair", "overlap", "seeds", "method").values())
-
-    return found
+    own = [cell for cell in cells_of(table) if (cell["method"] not in LINKERS) == of_rivals]
+    return reduce(len(group) for group in grouped(own, "pair", "overlap", "seeds", "method").values())
 
 
 def highest_map(ending: str) -> Callable[[CellsOf], float]:
@@ -112,50 +105,34 @@ def outside_span_gap(cells_of: CellsOf) -> float:
     return max(of[target, target] - mean for (target, _), mean in of.items())
 
 
-def outside_failed(method: str) -> Callable[[CellsOf], float]:
+def outside_failed(cells_of: CellsOf, method: str) -> float:
     """Cells of target and source in which a method's mean is below 50, from 30 anchors."""
-
-    def found(cells_of: CellsOf) -> float:
-        of = means_of(chosen(cells_of("outside"), method=method, seeds=30), "target", "outside")
-        return sum(mean < CONVERGED for mean in of.values())
-
-    return found
+    of = means_of(chosen(cells_of("outside"), method=method, seeds=30), "target", "outside")
+    return sum(mean < CONVERGED for mean in of.values())
 
 
-def seeding_change(method: str) -> Callable[[CellsOf], float]:
+def seeding_change(cells_of: CellsOf, method: str) -> float:
     """What 15 seeds around one point change at worst, against those drawn at random, at α 0.3."""
-
-    def found(cells_of: CellsOf) -> float:
-        cells = chosen(cells_of("seeding"), method=method, overlap=0.3, seeds=15)
-        of = means_of([cell for cell in cells if tuple(cell["pair"]) in PAIRS], "pair", "how")
-        return min(of[pair, "nearest"] - mean for (pair, how), mean in of.items() if how == "uniform")
-
-    return found
+    cells = chosen(cells_of("seeding"), method=method, overlap=0.3, seeds=15)
+    of = means_of([cell for cell in cells if tuple(cell["pair"]) in PAIRS], "pair", "how")
+    return min(of[pair, "nearest"] - mean for (pair, how), mean in of.items() if how == "uniform")
 
 
-def seeding_gap(method: str, reduce: Callable[[list[float]], float]) -> Callable[[CellsOf], float]:
+def seeding_gap(cells_of: CellsOf, method: str, reduce: Callable[[list[float]], float]) -> float:
     """Points of F1 between the best and the worst way to choose the seeds, over all configurations of the sweep."""
-
-    def found(cells_of: CellsOf) -> float:
-        swept = [cell for cell in chosen(cells_of("seeding"), method=method) if tuple(cell["pair"])[1:] == SWEPT_MODELS]
-        gaps = []
-        for group in grouped(swept, "pair", "overlap", "seeds").values():
-            means = means_of(group, "how").values()
-            gaps.append(max(means) - min(means))
-        return reduce(gaps)
-
-    return found
+    swept = [cell for cell in chosen(cells_of("seeding"), method=method) if tuple(cell["pair"])[1:] == SWEPT_MODELS]
+    gaps = []
+    for group in grouped(swept, "pair", "overlap", "seeds").values():
+        means = means_of(group, "how").values()
+        gaps.append(max(means) - min(means))
+    return reduce(gaps)
 
 
-def moved(method: str, reduce: Callable[[Iterable[float]], float]) -> Callable[[CellsOf], float]:
+def moved(cells_of: CellsOf, method: str, reduce: Callable[[Iterable[float]], float]) -> float:
     """By how many points of F1 each setting of the sensitivity table moves a method: the least, or the most."""
-
-    def found(cells_of: CellsOf) -> float:
-        of = grouped(chosen(cells_of("sensitivity"), method=method), "variant").values()
-        means = [list(means_of(group, "value").values()) for group in of]
-        return reduce(max(each) - min(each) for each in means)
-
-    return found
+    of = grouped(chosen(cells_of("sensitivity"), method=method), "variant").values()
+    means = [list(means_of(group, "value").values()) for group in of]
+    return reduce(max(each) - min(each) for each in means)
 
 
 TABLE_FIGURES: dict[str, Callable[[CellsOf], float]] = {
@@ -164,11 +141,11 @@ TABLE_FIGURES: dict[str, Callable[[CellsOf], float]] = {
     "grid-cells": lambda cells_of: len(grouped(cells_of("grid"), "pair", "overlap", "seeds")),
     "grid-cells-lost": cells_lost,
     **{
-        f"pairs-converged-{method.replace(' ', '-')}": pairs_converged(method)
+        f"pairs-converged-{method.replace(' ', '-')}": partial(pairs_converged, method=method)
         for method in (*LINKERS, "self-learning tuned", "centroids")
     },
     **{
-        f"trials-{table}-{name}-{kind}": trials(table, reduce, of_rivals=kind == "rivals")
+        f"trials-{table}-{name}-{kind}": partial(trials, table=table, reduce=reduce, of_rivals=kind == "rivals")
         for table in ("main", "grid")
         for name, reduce in (("least", min), ("most", max))
         for kind in ("ours", "rivals")
@@ -180,20 +157,20 @@ TABLE_FIGURES: dict[str, Callable[[CellsOf], float]] = {
     "time-of-self-learning": time_of_self_learning,
     "outside-span-gap": outside_span_gap,
     **{
-        f"outside-failed-{method.replace(' ', '-')}": outside_failed(method)
+        f"outside-failed-{method.replace(' ', '-')}": partial(outside_failed, method=method)
         for method in ("geh", "geh tuned", "self-learning tuned")
     },
     **{
-        f"sensitivity-{method.replace(' ', '-')}-{name}": moved(method, reduce)
+        f"sensitivity-{method.replace(' ', '-')}-{name}": partial(moved, method=method, reduce=reduce)
         for method in ("span", "geh", "geh tuned")
         for name, reduce in (("least", min), ("most", max))
     },
     **{
-        f"seeding-change-{method.replace(' ', '-')}": seeding_change(method)
+        f"seeding-change-{method.replace(' ', '-')}": partial(seeding_change, method=method)
         for method in ("span", "geh", "geh tuned", "self-learning tuned")
     },
     **{
-        f"seeding-gap-{method.replace(' ', '-')}-{name}": seeding_gap(method, reduce)
+        f"seeding-gap-{method.replace(' ', '-')}-{name}": partial(seeding_gap, method=method, reduce=reduce)
         for method in SWEPT
         for name, reduce in (("median", median), ("most", max))
     },
