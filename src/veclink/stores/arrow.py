@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from veclink.data.collection import Collection, as_ids
 from veclink.errors import InputError, named
-from veclink.stores.urls import Condition
 
 if TYPE_CHECKING:
     from veclink.stores.protocol import Batch
+    from veclink.stores.urls import Condition
 
 
 def is_list(kind: pa.DataType) -> bool:

@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,9 +35,11 @@ from veclink.stores.arrow import (
     is_frame,
     one_table,
 )
-from veclink.stores.files import ids_file, read_file, read_ids, read_ids_beside
-from veclink.stores.protocol import BATCH, Store
-from veclink.stores.urls import CLASSES, FILE_ENDINGS, STORE_ENDINGS, Address, is_url, parse_url
+
+# What reads files and stores is imported where it is used: arrays are linked without.
+if TYPE_CHECKING:
+    from veclink.stores.protocol import Store
+    from veclink.stores.urls import Address
 
 
 def open_collection(
@@ -78,14 +80,19 @@ def open_collection(
         raise InputError(f"This is a {type(source).__name__}; give what its .collect() returns.")
     else:
         collection = Collection.from_array(source)
-    if ids is not None:
-        given: Any = read_ids(ids) if isinstance(ids, (str, Path)) else ids
+    if isinstance(ids, (str, Path)):
+        from veclink.stores.files import read_ids
+
+        collection = replace(collection, ids=read_ids(ids))
+    elif ids is not None:
+        given: Any = ids  # they take their form there
         collection = replace(collection, ids=given)
     if not isinstance(payload, bool):
         collection = with_payload(collection, payload)
     elif isinstance(source, Collection):  # whoever opened it was told
         return collection
-    tell_of_ids(collection)
+    if collection.ids is None and collection.payload is not None:
+        _tell_of_ids(collection, collection.payload)
     return collection
 
 
@@ -111,6 +118,8 @@ def open_store(source: str | Path, *, write: bool = False) -> Store:
 
 def open_target(source: str | Path, *, write: bool) -> Store:
     """The store that a result goes to; in a dry run, without `write`, looking at it makes nothing."""
+    from veclink.stores.urls import CLASSES
+
     address = address_of(source)
     module, _, name = CLASSES[address.kind].rpartition(".")
     kind: type[Store] = getattr(import_module(f"veclink.stores.{module}"), name)
@@ -127,6 +136,8 @@ def _opened(
     source: str | Path, memory: int | str | None, progress: ProgressListener | None, *, ids: bool, payload: bool
 ) -> Collection:
     """The collection behind a URL or a path. ids: whether those of a file beside it are read."""
+    from veclink.stores.files import ids_file, read_file, read_ids_beside
+
     address = address_of(source)
     most = reading_memory(memory, address.path)
     with limited(most, address.shown):
@@ -144,6 +155,8 @@ def _opened(
 
 def address_of(source: str | Path) -> Address:
     """The address of a URL, of a file by its ending, or of a folder by what is in it."""
+    from veclink.stores.urls import FILE_ENDINGS, STORE_ENDINGS, Address, is_url, parse_url
+
     if isinstance(source, str) and is_url(source):
         return parse_url(source)
     if not str(source).strip():
@@ -177,6 +190,8 @@ def read_store(
     store: Store, *, payload: bool = True, progress: ProgressListener | None = None, size: int | None = None
 ) -> Collection:
     """The whole collection; its files have no names, and the system frees them with the last use."""
+    from veclink.stores.protocol import BATCH
+
     count, dimension, dtype = store.count(), store.dimension(), store.dtype
     shape = count, dimension if count else max(dimension, 1)
     like = Collection.from_array(np.broadcast_to(np.zeros((), dtype), shape), name=store.name)  # or it is refused
@@ -289,14 +304,11 @@ def with_payload(collection: Collection, payload: Any) -> Collection:
     )
 
 
-def tell_of_ids(collection: Collection) -> None:
+def _tell_of_ids(collection: Collection, table: pa.Table) -> None:
     """Warn of rows without ids where just one column, called like ids, could name them: it is not taken unasked.
 
     Seeds that were given as row numbers would name other rows.
     """
-    if collection.ids is not None or collection.payload is None:
-        return
-    table = collection.payload
     like = [name for name in table.column_names if LIKE_ID.search(name) and name not in SPELLINGS]
     named_so = [name for name in like if can_be_ids(table.column(name))]
     if len(named_so) == 1:
