@@ -49,14 +49,23 @@ class Cloud:
     def block(self, start: int, stop: int) -> np.ndarray:
         """Rows `start` to `stop`, float32; a read-only view once the cloud is dense."""
         start, stop, _ = slice(start, stop).indices(len(self))
-        if self._dense is not None:
-            return self._dense[start:stop]
-        return self._made(range(start, stop) if self.whole else self.rows[start:stop])
+        return self.take(range(start, stop)) if self._dense is None else self._dense[start:stop]
 
-    def take(self, rows: np.ndarray) -> np.ndarray:
+    def take(self, rows: np.ndarray | range) -> np.ndarray:
         """The given rows of the cloud (positions here, not in the source), float32, in that order."""
-        rows = np.asarray(rows, dtype=np.int64)
-        return self._made(self.rows[rows]) if self._dense is None else self._dense[rows]
+        if self._dense is not None:
+            return self._dense[rows]
+        source = rows if self.whole and isinstance(rows, range) else self.rows[rows]
+        out = np.empty((len(source), self.shape[1]), np.float32)
+        for low, high in tiles(len(out), max(1, (1 << 19) // self.shape[1])):  # float64 work that fits the cache
+            part = source[low:high]
+            where = slice(part.start, part.stop) if isinstance(part, range) else part
+            here = out[low:high]
+            here[:], _ = _unit(numbers(self.collection, where))
+            if self.mean is not None:
+                here -= self.mean
+                here[:], _ = _unit(here, shortest=NO_DIRECTION)
+        return out
 
     def dense(self) -> np.ndarray:
         """All rows, float32; made once, kept, and read-only."""
@@ -108,18 +117,6 @@ class Cloud:
                 "remove the pairs that name them."
             )
         return found
-
-    def _made(self, source: range | np.ndarray) -> np.ndarray:
-        out = np.empty((len(source), self.shape[1]), np.float32)
-        for low, high in tiles(len(out), max(1, (1 << 19) // self.shape[1])):  # float64 work that fits the cache
-            part = source[low:high]
-            where = slice(part.start, part.stop) if isinstance(part, range) else part
-            here = out[low:high]
-            here[:], _ = _unit(numbers(self.collection, where))
-            if self.mean is not None:
-                here -= self.mean
-                here[:], _ = _unit(here, shortest=NO_DIRECTION)
-        return out
 
 
 def prepare(

@@ -5,7 +5,7 @@ Clouds are rows of numpy or on a torch device. Every product runs where they lie
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -147,20 +147,26 @@ def local_agreement(
     correlation, overlap : ndarray of shape (c,), float32
     """
     nearest = min(nearest, max(len(pool) - 2, 1))
-    links = _Links(a, b, pool)
+    linked = a.take(pool[:, 0]), b.take(pool[:, 1])
     correlation, overlap = np.empty((2, len(rows_a)), np.float32)
 
     def compare(start: int, stop: int) -> None:
-        near_a, near_b = links.similarities(rows_a[start:stop], rows_b[start:stop])
+        near_a, near_b = _similarities((a, b), linked, pool, (rows_a[start:stop], rows_b[start:stop]))
         best_a, best_b = largest(near_a, nearest), largest(near_b, nearest)
         both = namespace(best_a).concatenate((best_a, best_b), 1)
         of_a, of_b = along_rows(near_a, both), along_rows(near_b, both)
         there = (of_a > EXCLUDED + 0.5) & (of_b > EXCLUDED + 0.5)
         in_both = best_a[:, :, None] == best_b[:, None, :]
         overlap[start:stop] = to_numpy(in_both.sum(axis=(1, 2)) / nearest)
-        correlation[start:stop] = to_numpy(_correlation(of_a, of_b, there))
+        xp, count = namespace(there), there.sum(axis=1, keepdims=True).clip(1)
+        x, y = (
+            xp.where(there, side - xp.where(there, side, 0).sum(axis=1, keepdims=True) / count, 0)
+            for side in (of_a, of_b)
+        )
+        scale = xp.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1) + 1e-9)
+        correlation[start:stop] = to_numpy((x * y).sum(axis=1) / scale)
 
-    _for_blocks(compare, len(rows_a), links.linked[0], 4 * len(pool))
+    _for_blocks(compare, len(rows_a), linked[0], 4 * len(pool))
     return correlation, overlap
 
 
@@ -199,10 +205,10 @@ def nearest_links(
     position, similarity = np.empty((len(pairs), count), np.int64), np.empty((len(pairs), count), np.float32)
     if not count:
         return position, similarity
-    links = _Links(a, b, pool)
+    linked = a.take(pool[:, 0]), b.take(pool[:, 1])
 
     def look(start: int, stop: int) -> None:
-        near, near_b = links.similarities(*pairs[start:stop].T)
+        near, near_b = _similarities((a, b), linked, pool, pairs[start:stop].T)
         near += near_b
         near /= 2
         column = largest(near, count)
@@ -210,27 +216,23 @@ def nearest_links(
         order = np.lexsort((found, -similar), axis=1)
         position[start:stop], similarity[start:stop] = along_rows(found, order), along_rows(similar, order)
 
-    _for_blocks(look, len(pairs), links.linked[0], 4 * len(pool))
+    _for_blocks(look, len(pairs), linked[0], 4 * len(pool))
     return position, similarity
 
 
-class _Links:
-    """The links of a pool, which other pairs are compared with."""
+def _similarities(
+    clouds: tuple[Rows, Rows], linked: tuple[Array, Array], pool: np.ndarray, pairs: Sequence[np.ndarray] | np.ndarray
+) -> tuple[Array, Array]:
+    """Of pairs of rows (2, p) to the links of a pool (m, 2), whose vectors are `linked`, on either side: (p, m).
 
-    def __init__(self, a: Rows, b: Rows, pool: np.ndarray) -> None:
-        self.clouds = a, b
-        self.linked = a.take(pool[:, 0]), b.take(pool[:, 1])
-        self.rows = [asarray(rows, self.linked[0]) for rows in pool.T]
-
-    def similarities(self, rows_a: np.ndarray, rows_b: np.ndarray) -> tuple[Array, Array]:
-        """Of pairs (p,) to the links (m,), on either side: (p, m); links that share a row with a pair are excluded."""
-        near_a = self.clouds[0].take(rows_a) @ self.linked[0].T
-        near_b = self.clouds[1].take(rows_b) @ self.linked[1].T
-        same_a, same_b = (
-            own == asarray(rows, near_a)[:, None] for own, rows in zip(self.rows, (rows_a, rows_b), strict=True)
-        )
-        near_a[same_a | same_b] = near_b[same_a | same_b] = EXCLUDED
-        return near_a, near_b
+    Links that share a row with a pair are excluded.
+    """
+    near_a, near_b = (cloud.take(rows) @ of.T for cloud, rows, of in zip(clouds, pairs, linked, strict=True))
+    same_a, same_b = (
+        asarray(own, near_a) == asarray(rows, near_a)[:, None] for own, rows in zip(pool.T, pairs, strict=True)
+    )
+    near_a[same_a | same_b] = near_b[same_a | same_b] = EXCLUDED
+    return near_a, near_b
 
 
 def _for_blocks(work: Callable[[int, int], None], n: int, like: Array, columns: int) -> None:
@@ -240,15 +242,6 @@ def _for_blocks(work: Callable[[int, int], None], n: int, like: Array, columns: 
         return
     for start, stop in tiles(n, max(1, DEVICE_NUMBERS // columns)):
         work(start, stop)
-
-
-def _correlation(x: Array, y: Array, there: Array) -> Array:
-    xp = namespace(x)
-    where = xp.where
-    count = there.sum(axis=1, keepdims=True)
-    count = where(count < 1, 1, count)
-    x, y = (where(there, side - where(there, side, 0).sum(axis=1, keepdims=True) / count, 0) for side in (x, y))
-    return (x * y).sum(axis=1) / xp.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1) + 1e-9)
 
 
 COPY_GAP = 0.16
@@ -304,7 +297,20 @@ def copy_groups(cloud: Cloud) -> Groups:
         first = _equal_rows(cloud)
     else:
         points = cloud.block(0, len(cloud))
-        gaps = _nearest_gaps(points)
+        nearest, one_at_a_time = np.full(len(points), EXCLUDED, np.float32), Lock()
+
+        def look(start: int, stop: int) -> None:
+            # Every pair once: of rows before these, the cosines are known from their own blocks.
+            cosine = points[start:stop] @ points[start:].T
+            own = np.arange(len(cosine))
+            cosine[own, own] = EXCLUDED
+            of_rows, of_columns = cosine.max(axis=1), cosine.max(axis=0)
+            with one_at_a_time:
+                np.maximum(nearest[start:stop], of_rows, out=nearest[start:stop])
+                np.maximum(nearest[start:], of_columns, out=nearest[start:])
+
+        share(look, len(points))
+        gaps = 1 - nearest  # of each row to its nearest other row
         limit = max(COPY_GAP * float(np.quantile(gaps, 0.8)), SAME)
         as_far, times = VALLEY
         below = np.count_nonzero(gaps <= limit)
@@ -324,25 +330,6 @@ def without_copies(cloud: Cloud, groups: Groups) -> Cloud:
     if not groups.copies:
         return cloud
     return Cloud(cloud.collection, cloud.rows[groups.chosen], cloud.mean)
-
-
-def _nearest_gaps(points: np.ndarray) -> np.ndarray:
-    """1 − cosine of each row to its nearest other row, (n,) float32."""
-    nearest = np.full(len(points), EXCLUDED, np.float32)
-    one_at_a_time = Lock()
-
-    def look(start: int, stop: int) -> None:
-        # Every pair once: of rows before these, the cosines are known from their own blocks.
-        cosine = points[start:stop] @ points[start:].T
-        own = np.arange(len(cosine))
-        cosine[own, own] = EXCLUDED
-        of_rows, of_columns = cosine.max(axis=1), cosine.max(axis=0)
-        with one_at_a_time:
-            np.maximum(nearest[start:stop], of_rows, out=nearest[start:stop])
-            np.maximum(nearest[start:], of_columns, out=nearest[start:])
-
-    share(look, len(points))
-    return 1 - nearest
 
 
 def _equal_rows(cloud: Cloud) -> np.ndarray:

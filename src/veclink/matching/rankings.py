@@ -279,7 +279,16 @@ def _ranking(sides: Lists, densities: tuple[Array, Array], ranks: Ranks, error: 
     row = integers(others.index[other, place])
     new = (index[row] != other[:, None]).all(axis=1)
     _merge(value, index, row[new], other[new], reverse[other, place][new])
-    bound = _unlisted(near.floor, others.floor, penalty) + 2 * error
+    # max over others v of 2·min(floor(u), floor(v)) − penalty(v), for every row u: by a running maximum from either end
+    floor, floor_others = doubles(near.floor), doubles(others.floor)
+    order = xp.argsort(floor_others)
+    sorted_floor, sorted_penalty = floor_others[order], penalty[order]
+    end = full(1, -_INF, "float64", floor)
+    lower = xp.concatenate((end, running_max(2 * sorted_floor - sorted_penalty)))
+    # the least penalty among those whose floor is at least as high
+    least_penalty = -xp.flip(xp.concatenate((end, running_max(-xp.flip(sorted_penalty, (0,))))), (0,))
+    position = xp.searchsorted(sorted_floor, floor)
+    bound = xp.maximum(lower[position], 2.0 * floor - least_penalty[position]) + 2 * error
     certain = min(ranks.certain or ranks.depth, value.shape[1])
     (unsure,) = xp.where(value[:, certain - 1] <= bound)
     if len(unsure):
@@ -322,20 +331,6 @@ def _merge(value: Array, index: Array, row: Array, other: Array, new_value: Arra
     start = xp.searchsorted(all_row[order], touched)
     kept = order[start[:, None] + asarray(np.arange(depth), row)]
     value[touched], index[touched] = all_value[kept], all_other[kept]
-
-
-def _unlisted(floor: Array, floor_others: Array, penalty: Array) -> Array:
-    """max over others v of 2·min(floor(u), floor(v)) − penalty(v), for every row u."""
-    xp = namespace(floor)
-    floor, floor_others = doubles(floor), doubles(floor_others)
-    order = xp.argsort(floor_others)
-    sorted_floor, sorted_penalty = floor_others[order], penalty[order]
-    end = full(1, -_INF, "float64", floor)
-    lower = xp.concatenate((end, running_max(2 * sorted_floor - sorted_penalty)))
-    # the least penalty among those whose floor is at least as high: a running maximum from the other end
-    least_penalty = -xp.flip(xp.concatenate((end, running_max(-xp.flip(sorted_penalty, (0,))))), (0,))
-    position = xp.searchsorted(sorted_floor, floor)
-    return xp.maximum(lower[position], 2.0 * floor - least_penalty[position])
 
 
 Found = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -76,6 +76,9 @@ def gather(
     counts, _ = np.histogram(source.probability, 10, (0.0, 1.0))
     decoys = links.trace.get("decoys")  # as many as wrong pairs are expected, by probability
     wrong = np.array(decoys["probability"]).reshape(10, -1).sum(axis=1).tolist() if decoys else [None] * 10
+    # a probability, how many pairs are at least as probable, and what is estimated of those
+    surest = [(wanted, source.probability[source.probability >= wanted]) for wanted in (0.99, 0.95, 0.9, 0.8, 0.5, 0.2)]
+    curve = [] if found is None else [(wanted, len(sure), estimates(sure, summary)) for wanted, sure in surest]
     is_doubtful = summary.is_open or summary.verdict != summary.verdict_in_words  # red would say that nothing is shared
     right = None if truth is None else _in_truth(source, truth)
     return {
@@ -95,7 +98,7 @@ def gather(
         "truth": None if truth is None else score(links.pairs, truth),
         "examples": examples(links, a, b, truth, sure=1, doubtful=2),
         "histogram": list(zip(np.arange(10) / 10, counts.tolist(), wrong, strict=True)),
-        "curve": [] if found is None else _curve(links, source),
+        "curve": [each for each in curve if each[2] is not None],
         "map": mapped,
         "sure": SURE,
         "close": CLOSE,
@@ -172,17 +175,6 @@ def _hubs(links: Links, hubs: dict[str, np.ndarray], called: dict[str, Names]) -
     return sorted(told, key=lambda hub: (-hub[0], *hub[1:]))[:SHOWN]
 
 
-def _curve(links: Links, source: Links) -> list[tuple[float, int, Any]]:
-    """A probability, how many pairs are at least as probable, and what is estimated of those."""
-    summary, rows = links.summary, []
-    for wanted in (0.99, 0.95, 0.9, 0.8, 0.5, 0.2):
-        sure = source.probability[source.probability >= wanted]
-        told = estimates(sure, summary)
-        if told is not None:
-            rows.append((wanted, len(sure), told))
-    return rows
-
-
 def _packed(
     links: Links,
     source: Links,
@@ -211,7 +203,9 @@ def _packed(
         values = entry.recorded(evidence)
         if values is not None:
             numbers[entry.name] = values, entry.resolution
-    columns |= {name: _in_steps(values / step) for name, (values, step) in numbers.items()}
+    # in int16, what is out of range becomes the last in range, and what is no number -32768
+    units = {name: np.clip(np.rint(values / step), -32767, 32767) for name, (values, step) in numbers.items()}
+    columns |= {name: np.where(np.isfinite(each), each, -32768).astype(np.int16) for name, each in units.items()}
     columns |= {n: np.minimum(evidence[n], 65535).astype(np.uint16) for n in ("votes", "views") if n in evidence}
     if right is not None:
         columns["right"] = right[listed].astype(np.uint8)
@@ -244,12 +238,6 @@ def _packed(
     return pack(told, columns, {name: step for name, (_, step) in numbers.items()})
 
 
-def _in_steps(values: np.ndarray) -> np.ndarray:
-    """Numbers as int16; what is out of range becomes the last in range, and what is none -32768."""
-    units = np.clip(np.rint(values), -32767, 32767)
-    return np.where(np.isfinite(units), units, -32768).astype(np.int16)
-
-
 def pack(texts: dict[str, Any], columns: dict[str, np.ndarray], steps: dict[str, float]) -> str:
     """Base64 of the compressed texts and columns. steps: of columns of int16, for turning them back into numbers.
 
@@ -277,7 +265,7 @@ def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mappe
     likely = links.pairs[links.probability >= 0.5]
     if a is None or b is None or len(likely) < 12:
         return None
-    fitted = likely[_evenly(len(likely), 2000)]
+    fitted = likely[np.linspace(0, len(likely) - 1, min(len(likely), 2000)).round().astype(np.int64)]
     clouds = prepare(a, skip_zero=True), prepare(b, skip_zero=True)
     ends = [cloud.take(cloud.positions(fitted[:, column])) for column, cloud in enumerate(clouds)]
     into = joined_projections(ends[0], ends[1], rules=JOINED_RULES[:1])
@@ -285,7 +273,7 @@ def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mappe
     principal = np.linalg.eigh(objects.T @ objects)[1][:, :-3:-1]
     principal = principal * np.sign(principal.sum(axis=0) + 1e-12)  # eigenvectors have no sign of their own
     # Evenly over the ranking: the surest alone would look better than the result is.
-    ranks = _evenly(len(links), 2500)
+    ranks = np.linspace(0, len(links) - 1, min(len(links), 2500)).round().astype(np.int64)
     rng = np.random.default_rng(0)
     rows, places, unlinked = [], [], []
     for column, cloud in enumerate(clouds):
@@ -297,8 +285,3 @@ def map_links(links: Links, a: Collection | None, b: Collection | None) -> Mappe
     every = np.concatenate(places)
     low, size = every.min(axis=0), np.maximum(np.ptp(every, axis=0), 1e-9)
     return Mapped(ranks, rows, [(each - low) / size for each in places], unlinked)
-
-
-def _evenly(n: int, most: int) -> np.ndarray:
-    """At most so many of the numbers 0…n−1, evenly spread."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))

@@ -31,9 +31,10 @@ def headline(links: Links, estimates: Estimates | None) -> tuple[str, str]:
         known["cause"] = summary.reasons[0].partition(". ")[2]
     if estimates is not None:
         recall = estimates.recall
-        is_open = recall.high >= ALL  # only its low end is known
-        known |= {"precision": _of_100(estimates.precision.value), "recall_is_open": is_open}
-        known["recall"] = _of_100(recall.low if is_open else recall.value)
+        known["recall_is_open"] = is_open = recall.high >= ALL  # only its low end is known
+        shares = {"precision": estimates.precision.value, "recall": recall.low if is_open else recall.value}
+        for name, share in shares.items():  # out of 100, never rounded up to all
+            known[name] = "99.5 or more" if share > 0.995 else f"{100 * share:.0f}"
     return say("head", state=state), say("below", state=state, summary=summary, **known)
 
 
@@ -154,8 +155,3 @@ def _evidence_in_words(known: Mapping[str, Any], changes: Mapping[str, float]) -
         if words:
             told[entry.label] = "; ".join(words)
     return told
-
-
-def _of_100(share: float) -> str:
-    """A share as a number out of 100, never rounded up to all."""
-    return "99.5 or more" if share > 0.995 else f"{100 * share:.0f}"
