@@ -56,8 +56,8 @@ TAMPERS: dict[str, tuple[str, Change]] = {
     "fewer seeds on the front page": (README, swap("15 seeds", "5 seeds")),
     "words of a claim of the front page": (README, swap("every trial says", "nearly every trial says")),
     "a claim without its check": (WELL, lambda text: re.sub(r"<!-- claim span-leads.*?-->", "", text)),
-    "a release that is older": (WELL, filling("release main", "veclink 0.3")),
-    "a release that is not told": (WELL, lambda text: re.sub(r"<!-- = release main.*?/= -->", "", text)),
+    "a release that is older": (LIMITS, filling("release no_seeds", "veclink 0.3")),
+    "a release that is not told": (LIMITS, lambda text: re.sub(r"<!-- = release no_seeds.*?/= -->", "", text)),
     "a sentence with a figure": (WELL, added("Span reaches 97 % there.")),
     "a size": (WELL, swap("1.18M titles", "11.8M titles")),
     "how many wrong seeds are named": (WELL, filling("figure wrong-seeds-named", "450")),
@@ -120,9 +120,9 @@ def test_a_result_that_is_stale_has_to_be_listed_and_one_that_is_not_may_not(mon
     listed = dict(checking.older())
     monkeypatch.setattr(checking, "older", lambda: {**listed, "tuning": "0.2", "main": "0.1"})
     assert ["main" in fault or "tuning" in fault for fault in stale_results()] == [True, True]
-    listed.pop("grid")
+    listed.pop("seeding")
     monkeypatch.setattr(checking, "older", lambda: listed)
-    assert ["grid is of 0.2" in fault for fault in stale_results()] == [True]
+    assert ["seeding is of 0.2" in fault for fault in stale_results()] == [True]
 
 
 def test_a_sentence_that_the_results_contradict_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
