@@ -221,11 +221,11 @@ class Links(Tabled):
         links : int, optional
             Keep this many.
         """
-        if precision is not None and not self.summary.is_calibrated:
-            warnings.warn(say("shares_of_votes"), WrongLinksWarning, stacklevel=2)
         judged = self._judged["probability"]
         wanted = {"precision": precision, "probability": probability, "links": links}
         kept = count_kept(judged, self.summary.caution, wanted)
+        if precision is not None and not self.summary.is_calibrated:
+            warnings.warn(say("shares_of_votes"), WrongLinksWarning, stacklevel=2)
         summary = judged_anew(summary_of_first(self.summary, judged[:kept]))
         return self.told(summary, trace={**self.trace, "chosen": True})  # a merge keeps what a person chose
 

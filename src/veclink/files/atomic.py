@@ -220,11 +220,11 @@ def alone(target: Path) -> Iterator[None]:
         lock = target
     with _told(target):
         while True:
+            how = os.O_RDWR if sys.platform == "win32" else os.O_RDONLY | os.O_NOFOLLOW
+            if not lock.exists():  # another user's may be there, who may have been killed
+                os.close(os.open(lock, how | os.O_CREAT, 0o666))
             with suppress(FileNotFoundError):  # whoever held it took the file away
-                how = os.O_RDWR if sys.platform == "win32" else os.O_RDONLY | os.O_NOFOLLOW
-                if not lock.exists():  # another user's may be there, who may have been killed
-                    how |= os.O_CREAT
-                held = os.open(lock, how, 0o666)
+                held = os.open(lock, how)
                 while not lock_open(held, wait=True) and sys.platform == "win32":  # which waits for ten seconds
                     pass  # others wait as long as need be, but on network file systems without locks
                 if os.path.samestat(os.fstat(held), os.stat(lock)):

@@ -18,6 +18,7 @@ from veclink.confidence.intervals import estimate, estimates
 from veclink.data.collection import Collection
 from veclink.data.links import Links
 from veclink.data.pairs import pair_keys, score
+from veclink.data.summary import LINKABLE
 from veclink.data.words import Names, clipped, names
 from veclink.geometry.clouds import prepare
 from veclink.geometry.signatures import JOINED_RULES, joined_projections, unit_rows
@@ -79,7 +80,9 @@ def gather(
     # a probability, how many pairs are at least as probable, and what is estimated of those
     surest = [(wanted, source.probability[source.probability >= wanted]) for wanted in (0.99, 0.95, 0.9, 0.8, 0.5, 0.2)]
     curve = [] if found is None else [(wanted, len(sure), estimates(sure, summary)) for wanted, sure in surest]
-    is_doubtful = summary.is_open or summary.verdict != summary.verdict_in_words  # red would say that nothing is shared
+    # red would say that nothing is shared, and green that what is kept is right
+    is_empty = summary.verdict == LINKABLE and not len(links)
+    is_doubtful = summary.is_open or summary.verdict != summary.verdict_in_words or is_empty
     right = None if truth is None else _in_truth(source, truth)
     return {
         "links": links,

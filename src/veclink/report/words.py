@@ -49,6 +49,8 @@ def _state(links: Links, estimates: Estimates | None) -> str:
         return "payload"  # no one shall read "trust these links" and take its ids and titles
     if summary.verdict == "doubtful":
         return "doubtful"
+    if not len(links):
+        return "none kept"
     if estimates is None:
         return "not estimated"
     return "trusted" if estimates.precision.low >= GOOD else "most"
@@ -59,6 +61,8 @@ def advice(links: Links, estimates: Estimates | None, n_close: int) -> list[tupl
     summary, told = links.summary, []
     if summary.is_open or summary.verdict == "not linkable":
         return [(each, "") for each in advice_without_links(links)]
+    if not len(links):
+        return [(say("lower_threshold"), "")]
     unsure = links.probability[links.probability < SURE]
     if len(unsure):
         wrong, every = float((1 - unsure).sum()), float((1 - links.probability).sum())
