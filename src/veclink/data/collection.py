@@ -52,31 +52,46 @@ class Collection:
     ids_from: str | None = None
 
     def __post_init__(self) -> None:
-        _check_vectors(self.vectors, self.name)
-        n = len(self.vectors)
+        vectors, name = self.vectors, self.name
+        if not isinstance(vectors, np.ndarray) or vectors.ndim != 2:
+            shape = getattr(vectors, "shape", None)
+            raise InputError(
+                f"{name} has the shape {shape}; vectors come as a two-dimensional array, one row for each."
+            )
+        if vectors.shape[1] == 0:
+            raise InputError(f"{name} has {plural(len(vectors), 'row')} of 0 numbers; a vector needs at least 2.")
+        if np.ma.is_masked(vectors):
+            rows = np.flatnonzero(np.ma.getmaskarray(vectors).any(axis=1))
+            raise InputError(f"{name} has masked numbers in row {named(rows)}; fill them, or leave the rows out.")
+        dtype = vectors.dtype
+        if not (dtype.kind == "f" and dtype.itemsize in (2, 4, 8)) and dtype != np.int8:
+            raise InputError(
+                f"{name} holds {dtype} of shape {vectors.shape}; convert them to float16, float32, float64 or int8."
+            )
+        n = len(vectors)
         if self.ids is not None:
-            ids = as_ids(self.ids, self.name)
+            ids = as_ids(self.ids, name)
             if len(ids) != n:
                 raise InputError(
-                    f"{self.name} has {plural(n, 'row')} but {plural(len(ids), 'id')}; give one id per row."
+                    f"{name} has {plural(n, 'row')} but {plural(len(ids), 'id')}; give one id per row."
                 )
             values = ids.tolist()
             if len(set(values)) < n:
                 repeated = [value for value, count in Counter(values).items() if count > 1]
                 raise InputError(
-                    f"{self.name} has ids that stand for more than one row: {named(repeated)}; make every id unique."
+                    f"{name} has ids that stand for more than one row: {named(repeated)}; make every id unique."
                 )
             object.__setattr__(self, "ids", ids)
         if self.payload is not None and not hasattr(self.payload, "num_rows"):
             kind = type(self.payload).__name__
             raise InputError(
-                f"{self.name} has payload that is a {kind}, no Arrow table; give it to open_collection(…, payload=…)."
+                f"{name} has payload that is a {kind}, no Arrow table; give it to open_collection(…, payload=…)."
             )
         if self.payload is not None and self.payload.num_rows != n:
             raise InputError(
-                f"{self.name} has {plural(n, 'row')} but {self.payload.num_rows:,} of payload; give one per vector."
+                f"{name} has {plural(n, 'row')} but {self.payload.num_rows:,} of payload; give one per vector."
             )
-        object.__setattr__(self, "scale", _shaped_scale(self.scale, self.vectors, self.name))
+        object.__setattr__(self, "scale", _shaped_scale(self.scale, vectors, name))
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -112,22 +127,6 @@ class Collection:
             raise InputError(f"{name} cannot be read as one array ({error}); give vectors of one length.") from error
         given: Any = ids  # they take their form there
         return cls(array, given, payload, scale, name)
-
-
-def _check_vectors(vectors: np.ndarray, name: str) -> None:
-    if not isinstance(vectors, np.ndarray) or vectors.ndim != 2:
-        shape = getattr(vectors, "shape", None)
-        raise InputError(f"{name} has the shape {shape}; vectors come as a two-dimensional array, one row for each.")
-    if vectors.shape[1] == 0:
-        raise InputError(f"{name} has {plural(len(vectors), 'row')} of 0 numbers; a vector needs at least 2.")
-    if np.ma.is_masked(vectors):
-        rows = np.flatnonzero(np.ma.getmaskarray(vectors).any(axis=1))
-        raise InputError(f"{name} has masked numbers in row {named(rows)}; fill them, or leave the rows out.")
-    kind = vectors.dtype
-    if not (kind.kind == "f" and kind.itemsize in (2, 4, 8)) and kind != np.int8:
-        raise InputError(
-            f"{name} holds {kind} of shape {vectors.shape}; convert them to float16, float32, float64 or int8."
-        )
 
 
 def numbers(collection: Collection, where: slice | np.ndarray) -> np.ndarray:

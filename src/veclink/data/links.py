@@ -138,8 +138,26 @@ class Links(Tabled):
     ) -> None:
         pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         probability = np.array(probability, dtype=np.float64)
-        _check_pairs(pairs, probability, summary)
         n, size = summary.n_links, len(pairs)
+        if probability.shape != (size,):
+            raise InputError(
+                f"There are {plural(size, 'pair')} and probabilities of shape {probability.shape}; give one for each."
+            )
+        if n > size:
+            raise InputError(f"There are {plural(size, 'pair')} but the summary says {n:,}; they must agree.")
+        wrong = np.flatnonzero(~((probability >= 0) & (probability <= 1)))
+        if len(wrong):
+            raise InputError(f"Probabilities are not between 0 and 1 in row {named(wrong)}; correct them.")
+        for side, column, rows in (("A", 0, summary.n_a), ("B", 1, summary.n_b)):
+            outside = np.flatnonzero((pairs[:, column] < 0) | (pairs[:, column] >= rows))
+            if len(outside):
+                raise InputError(
+                    f"Rows of {side} are outside its {rows:,} in link {named(outside)}; links must be of these "
+                    "collections."
+                )
+        keys = np.sort(pair_keys(pairs, max(summary.n_b, 1)))
+        if (keys[1:] == keys[:-1]).any():
+            raise InputError(f"Pairs are there more than once, first in link {named(repeated(pairs))}; keep one.")
         judged: dict[str, Any] = {
             "pairs": pairs,
             "probability": probability,
@@ -515,28 +533,6 @@ def _same(mine: np.ndarray | None, theirs: np.ndarray | None) -> bool:
     if mine is None or theirs is None:
         return mine is theirs
     return mine.dtype == theirs.dtype and np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f")
-
-
-def _check_pairs(pairs: np.ndarray, probability: np.ndarray, summary: Summary) -> None:
-    n = len(pairs)
-    if probability.shape != (n,):
-        raise InputError(
-            f"There are {plural(n, 'pair')} and probabilities of shape {probability.shape}; give one for each."
-        )
-    if summary.n_links > n:
-        raise InputError(f"There are {plural(n, 'pair')} but the summary says {summary.n_links:,}; they must agree.")
-    wrong = np.flatnonzero(~((probability >= 0) & (probability <= 1)))
-    if len(wrong):
-        raise InputError(f"Probabilities are not between 0 and 1 in row {named(wrong)}; correct them.")
-    for side, column, size in (("A", 0, summary.n_a), ("B", 1, summary.n_b)):
-        outside = np.flatnonzero((pairs[:, column] < 0) | (pairs[:, column] >= size))
-        if len(outside):
-            raise InputError(
-                f"Rows of {side} are outside its {size:,} in link {named(outside)}; links must be of these collections."
-            )
-    keys = np.sort(pair_keys(pairs, max(summary.n_b, 1)))
-    if (keys[1:] == keys[:-1]).any():
-        raise InputError(f"Pairs are there more than once, first in link {named(repeated(pairs))}; keep one.")
 
 
 def _evidence(name: str, values: Any, n: int) -> np.ndarray:

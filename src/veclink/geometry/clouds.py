@@ -35,16 +35,12 @@ class Cloud:
         self.collection = collection
         self.rows = rows
         self.mean = mean
+        self.shape = len(rows), collection.dimension
         self.whole = len(rows) == len(collection)
         self._dense: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(rows, dimension)."""
-        return len(self.rows), self.collection.dimension
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Rows `start` to `stop`, float32; a read-only view once the cloud is dense."""
@@ -221,16 +217,20 @@ def lengths(rows: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(peak), np.minimum(length, np.finfo(np.float64).max), np.nan)
 
 
-def in_range(rows: np.ndarray, length: np.ndarray | None = None) -> np.ndarray:
+def in_range(rows: np.ndarray, length: np.ndarray | None = None, outside: np.ndarray | None = None) -> np.ndarray:
     """Rows of floats; those that are very long or very short are scaled by a power of two to a length near 1.
 
-    length (n,): of the rows, where it is known. Powers of two change no digit, so directions stay as they are, and rows
-    of ordinary length are not touched.
+    length (n,): of the rows, where it is known. outside (n,): which rows are scaled, where that is known. Powers of two
+    change no digit, so directions stay as they are, and rows of ordinary length are not touched.
     """
     length = lengths(rows) if length is None else length
-    # between these, squares and the numbers beside them stay normal in float32
-    outside = np.isfinite(length) & (length > 0) & ((length < 2.0**-60) | (length > 2.0**60))
-    return _scaled(rows, outside, length)
+    if outside is None:  # between these, squares and the numbers beside them stay normal in float32
+        outside = np.isfinite(length) & (length > 0) & ((length < 2.0**-60) | (length > 2.0**60))
+    if not outside.any():
+        return rows
+    scaled = rows.copy()
+    scaled[outside] = np.ldexp(rows[outside], -np.frexp(length[outside])[1][:, None])
+    return scaled
 
 
 def fitted(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -238,13 +238,4 @@ def fitted(rows: np.ndarray, dtype: np.dtype) -> np.ndarray:
     limits = np.finfo(dtype)
     peak = np.abs(rows).max(axis=1, initial=0.0)
     outside = (peak > limits.max) | ((peak > 0) & (peak < limits.tiny) & (rows.dtype.itemsize > dtype.itemsize))
-    return _scaled(rows, outside & np.isfinite(peak), peak).astype(dtype, copy=False)
-
-
-def _scaled(rows: np.ndarray, outside: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Rows, those outside divided by the power of two that is next to their size (n,)."""
-    if not outside.any():
-        return rows
-    scaled = rows.copy()
-    scaled[outside] = np.ldexp(rows[outside], -np.frexp(size[outside])[1][:, None])
-    return scaled
+    return in_range(rows, peak, outside & np.isfinite(peak)).astype(dtype, copy=False)

@@ -112,7 +112,12 @@ def nearest(
     memory: bytes, of which a tile takes twice as many.
     unfinished: has the lists of a pass that was broken off, and keeps those of this one.
     """
-    by_row, by_column = _none(rows.shape[0], columns.shape[0], width), _none(columns.shape[0], rows.shape[0], width)
+    sides = []  # empty buffers
+    for n, among in ((rows.shape[0], columns.shape[0]), (columns.shape[0], rows.shape[0])):
+        most, floor = min(width, among), np.full(n, -np.inf, dtype=np.float32)
+        room = (n, min(2 * most + 16, among + 1))
+        sides.append(Kept(most, np.empty(room, np.float32), np.empty(room, np.int32), np.zeros(n, np.int64), floor))
+    by_row, by_column = sides
     done = 0 if unfinished is None else _resumed(unfinished.load(), by_row, by_column)
     tile = tile_in_parts(rows, columns, memory)
     # A row length that is a multiple of the page would put every row of the tile in the same few cache sets.
@@ -175,14 +180,6 @@ def _swept(space: np.ndarray, queries: np.ndarray, block: np.ndarray, groups: in
     share(look, groups, step=1)
     share(partial(best_by_row, cosine, largest.mean(axis=0), pieces, value, at), q)
     return value, at, pieces
-
-
-def _none(n: int, others: int, width: int) -> Kept:
-    """Empty buffers for the entries of n rows."""
-    width = min(width, others)
-    room = (n, min(2 * width + 16, others + 1))
-    floor = np.full(n, -np.inf, dtype=np.float32)
-    return Kept(width, np.empty(room, np.float32), np.empty(room, np.int32), np.zeros(n, np.int64), floor)
 
 
 def _part(kept: Kept, start: int, stop: int) -> Kept:

@@ -242,27 +242,24 @@ def exactly(near: Lists, exact: tuple[Array, Array], rounding: float = _INF) -> 
 def proven(near: Lists, error: float, again: tuple[Scan, Scan], ranks: Ranks) -> Matches:
     """Exact rankings from the lists of both sides with exact cosines, and a `scan` for each side."""
     left, right = near
-    density_left = _density(left, len(right.floor), ranks.k, error, again[0])
-    density_right = _density(right, len(left.floor), ranks.k, error, again[1])
+    densities = []  # mean of the k largest cosines of each row, (n,) float32
+    for mine, others, search in ((left, len(right.floor), again[0]), (right, len(left.floor), again[1])):
+        k = min(ranks.k, others)
+        values = largest_values(mine.cosine, k)
+        density = doubles(values).mean(axis=1)
+        xp = namespace(values)
+        last = xp.amin(values, axis=1)
+        (unsure,) = xp.where(last < mine.floor + error)
+        if len(unsure):
+            free = full(others, 0.0, "float64", density)
+            value, _ = search(Wanted(unsure, free, 2.0 * last[unsure], k, error))
+            density[unsure] = value.mean(axis=1) / 2
+        densities.append(floats(density))
+    of_left, of_right = densities
     return Matches(
-        _ranking((left, right), (density_left, density_right), ranks, error, again[0]),
-        _ranking((right, left), (density_right, density_left), ranks, error, again[1]),
+        _ranking((left, right), (of_left, of_right), ranks, error, again[0]),
+        _ranking((right, left), (of_right, of_left), ranks, error, again[1]),
     )
-
-
-def _density(near: Nearest, others: int, k: int, error: float, again: Scan) -> Array:
-    """Mean of the k largest cosines of each row, (n,) float32."""
-    k = min(k, others)
-    values = largest_values(near.cosine, k)
-    density = doubles(values).mean(axis=1)
-    xp = namespace(values)
-    last = xp.amin(values, axis=1)
-    (unsure,) = xp.where(last < near.floor + error)
-    if len(unsure):
-        free = full(others, 0.0, "float64", density)
-        value, _ = again(Wanted(unsure, free, 2.0 * last[unsure], k, error))
-        density[unsure] = value.mean(axis=1) / 2
-    return floats(density)
 
 
 def _ranking(sides: Lists, densities: tuple[Array, Array], ranks: Ranks, error: float, again: Scan) -> Ranking:
