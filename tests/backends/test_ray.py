@@ -172,7 +172,7 @@ def test_a_cluster_with_gpus_is_asked_for_them(nodes: Nodes, machines: Cluster) 
             def where() -> str:
                 return ray.get_runtime_context().get_node_id()
 
-            assert list(with_gpus.results([(0, (where, ()))], on_device=True)) == [(0, node.node_id)]
+            assert list(with_gpus.results([(0, (where, ()))])) == [(0, node.node_id)]
     finally:
         nodes.remove_node(node)
 

@@ -52,7 +52,7 @@ class Cluster:
         # it starts again where its worker or machine went away
         return self._remote[work].options(num_cpus=1, num_gpus=gpus, max_retries=10).remote(*arguments)
 
-    def results(self, calls: Iterable[tuple[Tag, Call]], *, on_device: bool = False) -> Iterator[tuple[Tag, Any]]:
+    def results(self, calls: Iterable[tuple[Tag, Call]]) -> Iterator[tuple[Tag, Any]]:
         """The tag and the result of each call (work, arguments), in the order in which they end.
 
         Calls are taken from the iterable as others end, so that neither tasks nor results pile up.
@@ -66,7 +66,7 @@ class Cluster:
                     if following is None:
                         break
                     tag, (work, arguments) = following
-                    waiting[self.submit(work, *arguments, on_device=on_device)] = tag
+                    waiting[self.submit(work, *arguments, on_device=True)] = tag
                 if not waiting:
                     return
                 done, _ = self.ray.wait(list(waiting), num_returns=1)
@@ -178,7 +178,7 @@ class RayCloudPair(CloudPair):
         given = self.cluster.device, self.k, queries, self.cluster.ray.put(projections[among])
         others = self.stored["ab"[among]].placed()
         calls = ((start, (searched, (*given, start, block))) for start, block in others)
-        parts = sorted(self.cluster.results(calls, on_device=True), key=lambda part: part[0])
+        parts = sorted(self.cluster.results(calls), key=lambda part: part[0])
         best, index, largest = zip(*(found for _, found in parts), strict=True)
         values = np.stack(best)
         first = values.argmax(axis=0), np.arange(values.shape[1])
@@ -201,7 +201,7 @@ def match(left: Stored, right: Stored, cluster: Cluster, ranks: Ranks) -> Matche
         ((i, j), (listed, (cluster.device, ranks, (i, j), one, other)))
         for (i, one), (j, other) in product(left.placed(), right.placed())
     )
-    for starts, (found, off) in cluster.results(calls, on_device=True):
+    for starts, (found, off) in cluster.results(calls):
         error = max(error, off)
         for kept, start, lists in zip(near, starts, found, strict=True):
             here = slice(start, start + len(lists.floor))
@@ -238,7 +238,7 @@ def _scan(left: Stored, right: Stored, cluster: Cluster, wanted: Wanted) -> tupl
                 part = wanted._replace(rows=chosen[here] - i, penalty=penalty, least=wanted.least[here])
                 yield here, (scanned, (cluster.device, j, part, one, other))
 
-    for here, found in cluster.results(calls(), on_device=True):
+    for here, found in cluster.results(calls()):
         _keep_best((value[here], index[here]), found)
     return value, index
 
