@@ -420,7 +420,7 @@ class ArrowStore(Store):
 
     @property
     def dtype(self) -> np.dtype:
-        return pa.array([], self._schema.field(self._vector).type.value_type).to_numpy().dtype
+        return pa.array([], self._schema.field(self._vector).type.value_type).to_numpy(False).dtype
 
     def _metadata(self) -> dict[str, Any]:
         return metadata_of(self._schema)
