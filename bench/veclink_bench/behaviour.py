@@ -34,7 +34,8 @@ REPLAYED = ("main", "grid", "outside", "merging", "clustering")
 QUICK = 5.0  # seconds of what is run again
 SECONDS = ("seconds", "wall")
 COUNTS = ("links", "iterations")  # which follow from another processor's last bits, and stand in no table
-TOLERANCE = 1.0, 0.02  # points, or of the figure, that another processor may move it by: weak maps are unsteady
+LEAST, SHARE = 0.5, 0.02  # points, or of the figure, that another processor may move it by
+OF_A_CELL = 1.0  # points: maps from few pairs are less steady on a whole corpus than on the sample
 Measured = dict[str, float]
 """Figures, by what they are of."""
 
@@ -84,16 +85,15 @@ def measured(method: str, data: Path) -> dict[str, Measured]:
     return {name: _figures(load(name).run(_setup(data), settings)) for name, settings in every}
 
 
-def differing(before: dict[str, Measured], now: dict[str, Measured]) -> list[str]:
+def differing(before: dict[str, Measured], now: dict[str, Measured], least: float = LEAST) -> list[str]:
     """The figures that are not as they were, but for what another processor may do."""
-    least, share = TOLERANCE
     pairs = {
         f"{experiment} {name}": (before.get(experiment, {}).get(name, np.nan), value)
         for experiment, figures in now.items()
         for name, value in figures.items()
-        if name.split()[-1] not in COUNTS
+        if least == LEAST or name.split()[-1] not in COUNTS
     }
-    far = {name: pair for name, pair in pairs.items() if not abs(pair[0] - pair[1]) <= max(least, share * abs(pair[0]))}
+    far = {name: pair for name, pair in pairs.items() if not abs(pair[0] - pair[1]) <= max(least, SHARE * abs(pair[0]))}
     return [f"{name}: {old:g} → {new:g}" for name, (old, new) in far.items()]
 
 
@@ -125,7 +125,7 @@ def replayed_cells(data: Path, count: int) -> list[str]:
     found = []
     for name, settings, cell in random.sample(known, min(count, len(known))):
         with suppress(MissingExtra):
-            told = differing({name: _figures(cell)}, {name: _figures(load(name).run(setup, settings))})
+            told = differing({name: _figures(cell)}, {name: _figures(load(name).run(setup, settings))}, OF_A_CELL)
             found += [f"{key_of(settings)}: {', '.join(told)}; measure {name} again"] if told else []
     return found
 
