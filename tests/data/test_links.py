@@ -189,6 +189,8 @@ def test_a_save_that_runs_out_of_room_leaves_the_older_file(tmp_path: Path, endi
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
     assert Links.load(path) == some_links()
+    with pytest.raises(OutputError, match="Could not write /proc/links"):  # no file can be made there, nor a lock
+        large.save(f"/proc/links{ending}")
 
 
 def test_at_reaches_into_the_considered_pairs_and_keeps_them() -> None:
